@@ -224,7 +224,7 @@ static bool solve(trama_context *context, const options *o)
     bool solved = true;
     must(trama_compile(context, s.program, &executable));
     if (o->plan) {
-        must(plan_print(context, executable, s.step, o->plan, 1, 0));
+        must(plan_print(context, executable, s.step, o->plan, 1));
     } else {
         make_matrix(context, executable, s.matrix, o);
         const outcome found = iterate(context, executable, &s, o);

@@ -134,7 +134,7 @@ static numbers run_recorded(trama_context *context, const variant *v, const tram
         must(trama_feed(executable, labels, labels_host, labels_shape));
     numbers read = {.loss = NAN};
     if (v->plan) {
-        must(plan_print(context, executable, target, v->plan, 1, 0));
+        must(plan_print(context, executable, target, v->plan, 1));
     } else {
         must(trama_run(executable, target));
         read = read_numbers(executable, &n);

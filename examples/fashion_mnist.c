@@ -532,8 +532,10 @@ int main(int argc, char **argv)
     must(trama_compile(context, m.program, &j.executable));
     if (o.plan) {
         feed_once(&j, &samples);
-        must(plan_print(context, j.executable, m.train, o.plan, o.batch,
-                        o.plan == PLAN_REHEARSAL ? gathering_seconds(&j, &samples) : 0));
+        if (o.plan == PLAN_REHEARSAL)
+            plan_rehearse(context, m.train, o.batch, gathering_seconds(&j, &samples));
+        else
+            must(plan_print(context, j.executable, m.train, o.plan, o.batch));
     } else {
         train_and_test(&j, &samples, &tests);
     }

@@ -327,7 +327,7 @@ int main(int argc, char **argv)
     heat h = record(&o, op);
     must(trama_compile(context, h.program, &executable));
     if (o.plan) {
-        must(plan_print(context, executable, h.step[0], o.plan, 1, 0));
+        must(plan_print(context, executable, h.step[0], o.plan, 1));
     } else {
         double *u = must_allocate(o.n * o.n, sizeof *u);
         const int64_t done = checkpoint_restart(executable, &o.checkpoint, o.steps);

@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     trama_executable *executable = NULL;
     if (trama_start(NULL, &context) || trama_compile(context, program, &executable) ||
         trama_feed(executable, x, numbers, TRAMA_SHAPE(5, 4)) ||
-        (plan ? plan_print(context, executable, move, plan, 1, 0)
+        (plan ? plan_print(context, executable, move, plan, 1)
               : trama_run(executable, move) || show(context, executable, x) || show(context, executable, y))) {
         fprintf(stderr, "hello_mesh: %s\n", trama_error());
         return EXIT_FAILURE;

@@ -168,7 +168,7 @@ int main(int argc, char **argv)
     if (!failed) {
         f = record(mesh, rows_op, loss_op);
         failed = trama_compile(context, f.program, &executable) || feed(executable, &f) ||
-                 (plan ? plan_print(context, executable, f.train, plan, ROWS, 0)
+                 (plan ? plan_print(context, executable, f.train, plan, ROWS)
                        : train(executable, &f) || trama_read(executable, f.w, w, sizeof w) ||
                              trama_read(executable, f.loss, &loss, sizeof loss));
     }

@@ -76,7 +76,7 @@ int main(int argc, char **argv)
     trama_executable *executable = NULL;
     double slope = 0, loss = 0;
     if (trama_start(NULL, &context) || trama_compile(context, f.program, &executable) || feed_part(executable, &f, 0) ||
-        (plan ? plan_print(context, executable, f.train, plan, 1, 0)
+        (plan ? plan_print(context, executable, f.train, plan, 1)
               : train(executable, &f) || trama_read(executable, f.slope, &slope, sizeof slope) ||
                     trama_read(executable, f.loss, &loss, sizeof loss))) {
         fprintf(stderr, "own_rule: %s\n", trama_error());

@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     must(trama_compile(context, n.program, &executable));
     if (plan) {
         feed(context, executable, &n, 0);
-        must(plan_print(context, executable, n.train, plan, 1, 0));
+        must(plan_print(context, executable, n.train, plan, 1));
     } else {
         train(context, executable, &n);
     }

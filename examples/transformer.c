@@ -283,7 +283,7 @@ int main(int argc, char **argv)
     must(trama_compile(context, m.program, &executable));
     if (o.plan) {
         feed(&m, executable, &text);
-        must(plan_print(context, executable, m.train, o.plan, 1, 0));
+        must(plan_print(context, executable, m.train, o.plan, 1));
     } else {
         train(&m, executable, &text, trama_context_rank(context) == 0);
     }

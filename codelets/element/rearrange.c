@@ -165,12 +165,15 @@ static int64_t number_of(const trama_view *box, int64_t i)
     return number;
 }
 
-/* The element of the box that has a number in the whole tensor. */
+/* The element of the box that has a number in the whole tensor; -1: it is in another box. */
 static int64_t place_of(const trama_view *box, int64_t number)
 {
     int64_t i = 0, times = 1;
     for (int d = box->ndim - 1; d >= 0; d--) {
-        i += (number % box->global[d] - box->offset[d]) * times;
+        const int64_t index = number % box->global[d] - box->offset[d];
+        if (index < 0 || index >= box->extent[d])
+            return -1;
+        i += index * times;
         times *= box->extent[d];
         number /= box->global[d];
     }
@@ -189,22 +192,11 @@ static int64_t successive(const trama_view *box)
     return n;
 }
 
-static bool is_inside(const trama_view *box, int64_t number)
-{
-    bool inside = true;
-    for (int d = box->ndim - 1; d >= 0; d--) {
-        const int64_t i = number % box->global[d] - box->offset[d];
-        inside &= i >= 0 && i < box->extent[d];
-        number /= box->global[d];
-    }
-    return inside;
-}
-
 void reshape_check(const trama_call *call)
 {
-    const int64_t last = view_count(&call->out[0]) - 1;
-    if (last >= 0 && (!view_count(&call->in[0]) || !is_inside(&call->in[0], number_of(&call->out[0], 0)) ||
-                      !is_inside(&call->in[0], number_of(&call->out[0], last))))
+    const trama_view *out = &call->out[0], *in = &call->in[0];
+    const int64_t last = view_count(out) - 1;
+    if (last >= 0 && (place_of(in, number_of(out, 0)) < 0 || place_of(in, number_of(out, last)) < 0))
         kernel_impossible(call, "the operand's box lacks elements of the result's");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of pointwise calls, and of casts, in one kernel. All threads read the same small program: for each step the op,
- * the places of its operands, and the place of its result. */
+/* Chains of pointwise calls, and of casts, in one kernel. All threads read the same small program: for each step the
+ * op, the places of its operands, and the place of its result. */
 #include "chain.cuh"
 
 #include <math.h>
@@ -92,12 +92,13 @@ bool draft_cast(draft *d, int i, chain_step *step)
 {
     const trama_view *in = d->chain->calls[i].in, *out = d->chain->calls[i].out;
     const bool inward = out->dtype == d->array[0]->dtype;
-    const int a = array_of(d, inward ? in : out);
+    const trama_view *other = inward ? in : out;
+    const int a = array_of(d, other);
     int value;
     d->casts = true;
     step->cast = inward ? CAST_IN : CAST_OUT;
-    step->type = (int8_t)(inward ? in : out)->dtype;
-    if (a == NONE || !trama_dtype_is_float(inward ? in->dtype : out->dtype))
+    step->type = (int8_t)other->dtype;
+    if (a == NONE || !trama_dtype_is_float(other->dtype))
         return false;
     if (inward) {
         step->from[0] = (int8_t)(CHAIN_SLOTS + a);

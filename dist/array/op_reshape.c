@@ -72,19 +72,19 @@ static bool next_runs(run *in, run *out)
     return true;
 }
 
-/* Gives a dim a factor that is never split, which is right for any reshape. */
-static void whole_dim(trama_rule *rule, rule_tensor *tensor, int64_t extent)
+/* A factor of the tensor alone that is never split, which is right for any reshape. */
+static int whole_factor(trama_rule *rule, const rule_tensor *tensor, int64_t extent)
 {
-    int f = rule_add_factor(rule, extent);
+    const int f = rule_add_factor(rule, extent);
     rule->factor[f].whole = true;
     rule->factor[f].no_work = tensor == &rule->tensor[0];
-    rule_add_dim(tensor, f);
+    return f;
 }
 
 static void whole_dims(trama_rule *rule, rule_tensor *tensor, const run *r)
 {
     for (int d = r->from; d < r->to; d++)
-        whole_dim(rule, tensor, r->shape->dim[d]);
+        rule_add_dim(tensor, whole_factor(rule, tensor, r->shape->dim[d]));
 }
 
 /* The first dim of a run whose extent is not 1; r->to without one. */
@@ -96,38 +96,40 @@ static int first_dim(const run *r)
     return d;
 }
 
-/* The number of elements of dims [from, r->to); 0 where one is not known. */
-static int64_t count_from(const run *r, int from)
+/* The product of the known dims [from, r->to). */
+static int64_t count_known(const run *r, int from)
 {
     int64_t n = 1;
     for (int d = from; d < r->to; d++)
-        n *= r->shape->dim[d] == TRAMA_ANY ? 0 : r->shape->dim[d];
+        n *= r->shape->dim[d] == TRAMA_ANY ? 1 : r->shape->dim[d];
     return n;
+}
+
+/* Adds the dims of a run, all whole but `first`, which has the factor f; those before it have extent 1. */
+static void rows_of_run(trama_rule *rule, rule_tensor *tensor, const run *r, int first, int f)
+{
+    for (int d = r->from; d < first; d++)
+        rule_add_dim(tensor, -1);
+    rule_add_dim(tensor, f);
+    whole_dims(rule, tensor, &(run){r->shape, first + 1, r->to});
 }
 
 /* The first dims of both runs share a factor, the extent of the result's. Row i of the result begins at element i n_out
  * of the run, which lies in row i n_out / n_in of the operand. */
 static bool by_rows(trama_rule *rule, const run *in, const run *out)
 {
-    rule_tensor *x = &rule->tensor[0], *y = &rule->tensor[1];
     const int first_in = first_dim(in), first_out = first_dim(out);
-    int64_t n_in = count_from(in, first_in + 1), n_out = count_from(out, first_out + 1);
+    int64_t n_in = count_known(in, first_in + 1), n_out = count_known(out, first_out + 1);
     if (first_in == in->to || first_out == out->to || !n_in || !n_out)
         return false;
     const int64_t common = gcd(n_in, n_out);
     n_in /= common;
     n_out /= common;
-    for (int d = in->from; d < first_in; d++)
-        rule_add_dim(x, -1);
-    for (int d = out->from; d < first_out; d++)
-        rule_add_dim(y, -1);
     const int f = rule_add_factor(rule, out->shape->dim[first_out]);
-    x->reach[x->ndim] = (rule_reach){
+    rows_of_run(rule, &rule->tensor[0], in, first_in, f);
+    rows_of_run(rule, &rule->tensor[1], out, first_out, f);
+    rule->tensor[0].reach[first_in] = (rule_reach){
         .before = n_in - 1, .after = n_out - 1, .stride = n_out, .per = n_in, .own_extent = true, .divides = true};
-    rule_add_dim(x, f);
-    rule_add_dim(y, f);
-    whole_dims(rule, x, &(run){in->shape, first_in + 1, in->to});
-    whole_dims(rule, y, &(run){out->shape, first_out + 1, out->to});
     return true;
 }
 
@@ -202,39 +204,23 @@ static int count_any(const trama_shape *shape)
     return n;
 }
 
-/* The product of the known dims of a run. */
-static int64_t count_known(const run *r)
-{
-    int64_t n = 1;
-    for (int d = r->from; d < r->to; d++)
-        n *= r->shape->dim[d] == TRAMA_ANY ? 1 : r->shape->dim[d];
-    return n;
-}
-
 /* Adds the dims of a run, all whole; its open dim has the factor `open` and, for another extent than 1, a second one.
  */
 static void open_dims(trama_rule *rule, rule_tensor *tensor, const run *r, int open, int64_t times)
 {
     for (int d = r->from; d < r->to; d++) {
-        if (r->shape->dim[d] != TRAMA_ANY) {
-            whole_dim(rule, tensor, r->shape->dim[d]);
-            continue;
-        }
-        rule_add_dim(tensor, open);
-        rule_dim *dim = &tensor->dim[tensor->ndim - 1];
-        if (times > 1) {
-            const int f = rule_add_factor(rule, times);
-            rule->factor[f].whole = true;
-            rule->factor[f].no_work = tensor == &rule->tensor[0];
-            dim->factor[dim->n++] = (signed char)f;
-        }
+        const int64_t n = r->shape->dim[d];
+        rule_add_dim(tensor, n == TRAMA_ANY ? open : whole_factor(rule, tensor, n));
+        rule_dim *dim = &tensor->dim[d];
+        if (n == TRAMA_ANY && times > 1)
+            dim->factor[dim->n++] = (signed char)whole_factor(rule, tensor, times);
     }
 }
 
 /* Runs with one open dim each, which known dims multiply or divide: by rows where both are first, else whole. */
 static bool match_open(trama_rule *rule, const run *in, const run *out)
 {
-    const int64_t n_in = count_known(in), n_out = count_known(out);
+    const int64_t n_in = count_known(in, in->from), n_out = count_known(out, out->from);
     if (!n_in || !n_out || (n_in % n_out && n_out % n_in))
         return false;
     if (in->shape->dim[first_dim(in)] == TRAMA_ANY && out->shape->dim[first_dim(out)] == TRAMA_ANY)

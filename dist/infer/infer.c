@@ -37,7 +37,7 @@ static box whole_of(const inference *q, int t)
     const trama_shape *shape = &node_tensor(q->node, t)->shape;
     box whole = {.ndim = q->rule->tensor[t].ndim};
     for (int d = 0; d < whole.ndim; d++)
-        whole.n[d] = max_i64(rule_operand_extent(q->rule, t, d, shape->dim[d]), 1);
+        whole.n[d] = max_i64(rule_extent(q->rule, t, d, shape->dim[d]), 1);
     return whole;
 }
 

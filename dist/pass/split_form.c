@@ -166,22 +166,26 @@ static int64_t completed_bytes(const trama_program *p, int64_t nominal, const tr
     return bytes;
 }
 
-static bool pays(const trama_node *node, whole_split split, const layouts *l, int64_t nominal, const trama_mesh *single)
+/* The bytes of the op alone, or of its split form; INT64_MAX where there is none. */
+static int64_t bytes_of(const trama_node *node, const whole_split *split, const layouts *l, int64_t nominal,
+                        const trama_mesh *single)
 {
     trama_program *p = program_of(node, l);
-    const int64_t whole = completed_bytes(p, nominal, single);
-    const bool less =
-        !p->status && split_form_replace(p, p->nodes.at[0], split) && completed_bytes(p, nominal, single) < whole;
+    const bool there = !p->status && (!split || split_form_replace(p, p->nodes.at[0], *split));
+    const int64_t bytes = there ? completed_bytes(p, nominal, single) : INT64_MAX;
     trama_program_destroy(&p);
-    return less;
+    return bytes;
 }
 
 whole_split split_form_pays(const trama_node *node, const layouts *l, int64_t nominal, const trama_mesh *single)
 {
+    int64_t whole = -1; /* not counted */
     for (int t = 0; t < node->op->n_in && node->op->split_form && !is_fixed(node); t++)
         for (int d = 0; d < node->in[t]->shape.ndim; d++) {
             const whole_split split = find_split(node, l, t, d);
-            if (split.parts && pays(node, split, l, nominal, single))
+            if (split.parts && whole < 0)
+                whole = bytes_of(node, NULL, l, nominal, single);
+            if (split.parts && bytes_of(node, &split, l, nominal, single) < whole)
                 return split;
         }
     return (whole_split){0};

@@ -58,7 +58,7 @@ static bool passes_alone(const completion *c, const trama_node *node, int t, int
         const int tensor = k ? rule->n_in : t;
         const trama_value *v = node_tensor(node, tensor);
         for (int d = 0; d < v->shape.ndim; d++)
-            n[k] *= rule_operand_extent(rule, tensor, d, v->shape.dim[d]);
+            n[k] *= rule_extent(rule, tensor, d, v->shape.dim[d]);
     }
     return alone && n[1] >= n[0] && c->l->value[node->out[0]->id].axis[axis].kind == TRAMA_PARTIAL;
 }

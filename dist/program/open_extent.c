@@ -46,12 +46,13 @@ void value_open_extents(trama_value *v)
     const rule_tensor *tensor = &rule->tensor[rule->n_in + v->result];
     for (int d = 0; d < tensor->ndim; d++) {
         const rule_dim *dim = &tensor->dim[d];
+        if (v->shape.dim[d] != TRAMA_ANY)
+            continue;
         double times = known_factors(rule, dim);
-        for (int i = 0; i < dim->n && v->shape.dim[d] == TRAMA_ANY; i++)
+        for (int i = 0; i < dim->n; i++)
             if (rule->factor[(int)dim->factor[i]].extent == TRAMA_ANY)
                 times *= factor_times(v->node, dim->factor[i]);
-        if (v->shape.dim[d] == TRAMA_ANY)
-            v->open[d] = (float)times;
+        v->open[d] = (float)times;
     }
 }
 

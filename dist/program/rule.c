@@ -354,7 +354,7 @@ box rule_reached(const trama_rule *rule, int t, const box *inner, const box *who
     return b;
 }
 
-int64_t rule_operand_extent(const trama_rule *rule, int t, int d, int64_t extent)
+int64_t rule_extent(const trama_rule *rule, int t, int d, int64_t extent)
 {
     const rule_reach *reach = &rule->tensor[t].reach[d];
     const int64_t n = dim_extent(rule, &rule->tensor[t].dim[d]);

@@ -98,8 +98,8 @@ box rule_operand_box(const trama_rule *rule, int t, const box *boxes, const box 
 /* The box of operand t with neighbours, for a box inner without them. whole: the whole operand. */
 box rule_reached(const trama_rule *rule, int t, const box *inner, const box *whole);
 
-/* The extent of dim d of operand t, of which `extent` is known, or TRAMA_ANY: then as the factors have it. */
-int64_t rule_operand_extent(const trama_rule *rule, int t, int d, int64_t extent);
+/* The extent of dim d of tensor t, of which `extent` is known, or TRAMA_ANY: then as the factors have it. */
+int64_t rule_extent(const trama_rule *rule, int t, int d, int64_t extent);
 
 /* The shape of result i. */
 trama_shape rule_shape(const trama_rule *rule, int i);

@@ -76,13 +76,18 @@ plan_form plan_asked_for(int argc, char **argv, const char *doc)
 
 /* ---- Printing ---- */
 
+void plan_rehearse(trama_context *context, const trama_target *target, int64_t fed, double own_seconds)
+{
+    if (trama_context_rank(context) == 0)
+        rehearse_and_print(target, machine, fed, own_seconds);
+}
+
 trama_status plan_print(trama_context *context, trama_executable *executable, const trama_target *target,
-                        plan_form form, int64_t fed, double own_seconds)
+                        plan_form form, int64_t fed)
 {
     char *text;
     if (form == PLAN_REHEARSAL) {
-        if (trama_context_rank(context) == 0)
-            rehearse_and_print(target, machine, fed, own_seconds);
+        plan_rehearse(context, target, fed, 0);
         return TRAMA_OK;
     }
     trama_status status = form == PLAN_DOT ? trama_plan_graph(executable, target, &text)

@@ -17,8 +17,12 @@ extern const struct argp run_argp;
 plan_form plan_asked_for(int argc, char **argv, const char *doc);
 
 /* Prints the plan of the target for the extents fed last, on rank 0; or the rehearsal of some runs of it, with `fed`
- * for TRAMA_ANY and so many seconds of the program's own work before each run, on the machine of --rehearse. */
+ * for TRAMA_ANY. */
 trama_status plan_print(trama_context *context, trama_executable *executable, const trama_target *target,
-                        plan_form form, int64_t fed, double own_seconds);
+                        plan_form form, int64_t fed);
+
+/* Prints the rehearsal on rank 0, on the machine of --rehearse, with so many seconds of the program's own work before
+ * each run. */
+void plan_rehearse(trama_context *context, const trama_target *target, int64_t fed, double own_seconds);
 
 #endif

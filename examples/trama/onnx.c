@@ -343,7 +343,7 @@ static void run(request *r)
     must(trama_compile(r->context, r->program, &r->run));
     feed(r);
     if (r->plan)
-        must(plan_print(r->context, r->run, r->target, r->plan, 1, 0));
+        must(plan_print(r->context, r->run, r->target, r->plan, 1));
     else
         give_outputs(r);
     must(trama_executable_destroy(&r->run));

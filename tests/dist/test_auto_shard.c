@@ -121,6 +121,16 @@ START_TEST(weights_start_split_by_columns_and_by_rows_in_turn)
 }
 END_TEST
 
+static void compare_with_one_device(int64_t batch, const char *name)
+{
+    dense fed[] = {dense_random(TRAMA_SHAPE(batch, 40), 1, -1, 1, false),
+                   dense_random(TRAMA_SHAPE(batch), 2, 0, 3, true)};
+    trama_value *inputs[] = {x, labels};
+    pair_try(p, train, 2, inputs, fed, 4, 1e-4, name);
+    for (int i = 0; i < 2; i++)
+        dense_free(&fed[i]);
+}
+
 static trama_status choose_within(int64_t bytes, char **table)
 {
     const trama_auto_options o = {.size = sizeof o, .processes = 4, .memory_bytes = bytes};
@@ -183,11 +193,7 @@ START_TEST(split_states_compute_the_values_of_one_device)
     trama_text_free(&table);
     const trama_layout of_w = layout_of(w[1], &size);
     ck_assert(size == 4 && of_w.axis[0].kind == TRAMA_SPLIT && of_w.axis[0].dim == 0);
-    dense fed[] = {dense_random(TRAMA_SHAPE(64, 40), 1, -1, 1, false), dense_random(TRAMA_SHAPE(64), 2, 0, 3, true)};
-    trama_value *inputs[] = {x, labels};
-    pair_try(p, train, 2, inputs, fed, 4, 1e-4, "split states");
-    for (int i = 0; i < 2; i++)
-        dense_free(&fed[i]);
+    compare_with_one_device(64, "split states");
 }
 END_TEST
 
@@ -196,11 +202,7 @@ START_TEST(chosen_layouts_compute_the_values_of_one_device)
     build(6, 32);
     char *table = choose(4);
     trama_text_free(&table);
-    dense fed[] = {dense_random(TRAMA_SHAPE(6, 40), 1, -1, 1, false), dense_random(TRAMA_SHAPE(6), 2, 0, 3, true)};
-    trama_value *inputs[] = {x, labels};
-    pair_try(p, train, 2, inputs, fed, 4, 1e-4, "chosen");
-    for (int i = 0; i < 2; i++)
-        dense_free(&fed[i]);
+    compare_with_one_device(6, "chosen");
 }
 END_TEST
 

@@ -42,6 +42,21 @@ static void network_free(network *n)
     trama_mesh_destroy(&n->mesh);
 }
 
+/* Runs the target on ranks that have one place each, checks it, and returns the bytes that all of them receive. */
+static int64_t received(const trama_program *p, const trama_target *t, int ranks, trama_value *x, trama_shape fed)
+{
+    machine *m = simulation_machine(ranks, 1, 2);
+    pair both = pair_new(p, m, &(simulation_options){.plan = {.grain_flops = 1, .grain_bytes = 1}}, "rows");
+    dense data = dense_random(fed, 3, -1, 1, false);
+    pair_feed(&both, x, &data);
+    pair_run(&both, t, 1e-12);
+    const int64_t bytes = simulation_traffic(both.many).bytes;
+    dense_free(&data);
+    pair_free(&both);
+    machine_destroy(&m);
+    return bytes;
+}
+
 /* Known and fed batches, even and uneven, fewer rows than processes, weights, two axes along one dim. */
 START_TEST(results_are_those_of_one_device)
 {
@@ -77,22 +92,15 @@ START_TEST(neighbours_exchange_rows_at_borders_only)
         {7, 8 * (12 + 10), false}, {8, 0, false}, {7, 8 * (12 + 10), true}, {8, 0, true}, {1, 8 * (12 + 10), true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         network n = network_of("2", "S(0)", cases[i].fed ? TRAMA_ANY : cases[i].batch);
-        machine *m = simulation_machine(2, 1, 2);
-        pair both = pair_new(n.p, m, &(simulation_options){.plan = {.grain_flops = 1, .grain_bytes = 1}}, "rows");
-        dense data = dense_random(TRAMA_SHAPE(cases[i].batch, 4, 3), 3, -1, 1, false);
-        pair_feed(&both, n.x, &data);
-        pair_run(&both, n.evaluate, 1e-12);
-        ck_assert_msg(simulation_traffic(both.many).bytes == cases[i].bytes, "%lld rows: %lld bytes",
-                      (long long)cases[i].batch, (long long)simulation_traffic(both.many).bytes);
-        dense_free(&data);
-        pair_free(&both);
-        machine_destroy(&m);
+        const int64_t bytes = received(n.p, n.evaluate, 2, n.x, TRAMA_SHAPE(cases[i].batch, 4, 3));
+        ck_assert_msg(bytes == cases[i].bytes, "%lld rows: %lld bytes", (long long)cases[i].batch, (long long)bytes);
         network_free(&n);
     }
 }
 END_TEST
 
-/* Dim 1 is not the first of those that are merged and is gathered; dim 2 is, and keeps its 4 and 3 rows of 16. */
+/* Dims 0 and 1 are merged, and so are dims 2 and 3. The split of dim 1 is gathered. That of dim 2 stays: 4 and 3 rows
+ * of 16. */
 START_TEST(a_split_that_cannot_stay_does_not_hide_one_that_can)
 {
     trama_mesh *mesh = trama_mesh_create("2,2");
@@ -100,16 +108,8 @@ START_TEST(a_split_that_cannot_stay_does_not_hide_one_that_can)
     const trama_shape shape = TRAMA_SHAPE(4, 6, 7, 16);
     trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, shape), mesh, "S(1),S(2)");
     trama_target *t = trama_target_create(p, "t", trama_reshape(x, TRAMA_SHAPE(24, 112)));
-    machine *m = simulation_machine(4, 1, 2);
-    pair both = pair_new(p, m, &(simulation_options){.plan = {.grain_flops = 1, .grain_bytes = 1}}, "two splits");
-    dense data = dense_random(shape, 3, -1, 1, false);
-    pair_feed(&both, x, &data);
-    pair_run(&both, t, 1e-12);
     const int64_t all = 8 * trama_shape_count(shape), gathered = all * 3;
-    ck_assert_int_lt(simulation_traffic(both.many).bytes, gathered / 2);
-    dense_free(&data);
-    pair_free(&both);
-    machine_destroy(&m);
+    ck_assert_int_lt(received(p, t, 4, x, shape), gathered / 2);
     trama_program_destroy(&p);
     trama_mesh_destroy(&mesh);
 }
@@ -137,7 +137,7 @@ START_TEST(a_merged_extent_counts_as_a_multiple_of_the_nominal_one)
 }
 END_TEST
 
-/* The fed dim is not the first of those that it is merged with: it is kept whole, and its extent follows. */
+/* A known dim comes before the fed one. The dims that they are merged into, or divided into, are kept whole. */
 START_TEST(fed_dims_behind_others_are_merged_and_divided)
 {
     for (int i = 0; i < 2 * 3; i++) {

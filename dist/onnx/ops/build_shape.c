@@ -187,8 +187,7 @@ static int64_t merged(onnx_node *n, trama_shape shape, int from, int to)
         shape.dim[d] == TRAMA_ANY ? (void)any++ : (void)(product *= shape.dim[d]);
     if (any > 1)
         node_fail(n, TRAMA_E_UNSUPPORTED,
-                  "two dims that are only known when fed would be merged; give dims extents in "
-                  "the options");
+                  "two dims that are only known when fed would be merged; give dims extents in the options");
     return any ? TRAMA_ANY : product;
 }
 

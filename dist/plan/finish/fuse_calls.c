@@ -169,8 +169,9 @@ static void fuse_chains(const step_calls *c, bool sums)
     int i = c->step->n_terms && !sums ? 1 : 0;
     while (i < c->step->n_calls) {
         const int end = chain_end(c, i);
-        for (int k = i; k < end; k++) {
-            const int last = k == i ? end : (int)min_i64(end, chain_end(c, k));
+        for (int k = i; k < end; k++) { /* from a cast to another type on a chain would be of that type */
+            const bool other = node_of(c, k)->out[0]->dtype != node_of(c, i)->out[0]->dtype;
+            const int last = other ? (int)min_i64(end, chain_end(c, k)) : end;
             if (last - k > 1 || (k == 0 && c->step->n_terms))
                 c->at[k].fused = (fused_run){FUSED_CHAIN, last - k};
         }
