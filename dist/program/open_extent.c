@@ -1,9 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extents that are only known when fed, for estimates before: that of a value is a multiple of the one that is fed, or
- * a part of it, where a reshape has merged or divided it. */
+/* Extents that are only known when fed: those of a rule's factors by what is fed, and estimates before. The extent of a
+ * value is a multiple of the one that is fed, or a part of it, where a reshape has merged or divided it. */
 #include <math.h>
 
 #include "program.h"
+
+/* ---- Fed ---- */
+
+int64_t rule_extent(const trama_rule *rule, int t, int d, int64_t extent)
+{
+    const rule_reach *reach = &rule->tensor[t].reach[d];
+    const int64_t n = rule_dim_extent(rule, &rule->tensor[t].dim[d]);
+    if (extent != TRAMA_ANY)
+        return extent;
+    return reach->own_extent && n != TRAMA_ANY ? n * reach_stride(reach) / reach_per(reach) : n;
+}
+
+/* Sets the one factor of a dim that is not known, if there is one; false where the extent is no multiple of the known
+ * ones. */
+static bool set_open_factor(trama_rule *rule, const rule_dim *dim, int64_t extent)
+{
+    int64_t known = 1, *open = NULL;
+    for (int i = 0; i < dim->n; i++) {
+        int64_t *n = &rule->factor[(int)dim->factor[i]].extent;
+        *n == TRAMA_ANY ? (void)(open = n) : (void)(known *= *n);
+    }
+    if (!open)
+        return true;
+    if (!known || extent % known)
+        return false;
+    *open = extent / known;
+    return true;
+}
+
+/* Sets the factors of dim d of operand t; `why` says what does not fit. */
+static void resolve_dim(trama_rule *rule, int t, int d, int64_t extent, text *why)
+{
+    const rule_dim *dim = &rule->tensor[t].dim[d];
+    const rule_reach *reach = &rule->tensor[t].reach[d];
+    if (reach->own_extent) {
+        int64_t *own = &rule->factor[(int)dim->factor[0]].extent;
+        const int64_t all = extent * reach_per(reach), stride = reach_stride(reach);
+        if (*own == TRAMA_ANY && reach->divides && all % stride)
+            text_add(why, ", not a multiple of %lld", (long long)stride);
+        else if (*own == TRAMA_ANY)
+            *own = divide_up(all, stride);
+    } else if (!reach_fits(reach, extent)) {
+        text_add(why, ", and neighbours are read further on");
+    } else if (!set_open_factor(rule, dim, extent)) {
+        text_add(why, ", not a multiple of the extents that divide it");
+    } else if (rule_dim_extent(rule, dim) != extent) {
+        text_add(why, " where the other operands have %lld", (long long)rule_dim_extent(rule, dim));
+    }
+}
+
+trama_status rule_resolve(trama_rule *rule, const trama_node *node, const trama_shape *known)
+{
+    for (int t = 0; t < rule->n_in; t++)
+        for (int d = 0; d < rule->tensor[t].ndim; d++) {
+            text why = {0};
+            const int64_t extent = known[t].dim[d];
+            if (extent != TRAMA_ANY)
+                resolve_dim(rule, t, d, extent, &why);
+            if (!why.at)
+                continue;
+            trama_fail(node->where, TRAMA_E_SHAPE, "%s: dim %d of operand %d (%s) is %lld%s", node->op->name, d, t,
+                       trama_value_name(node->in[t]), (long long)extent, why.at);
+            free(why.at);
+            return TRAMA_E_SHAPE;
+        }
+    return TRAMA_OK;
+}
+
+/* ---- Estimated ---- */
 
 /* The product of the known factors of a dim. */
 static double known_factors(const trama_rule *rule, const rule_dim *dim)

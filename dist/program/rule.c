@@ -116,12 +116,6 @@ static void operand_dim(reading *r, rule_tensor *tensor, int factor, int64_t ext
     rule_add_dim(tensor, factor);
 }
 
-/* A dim that wraps around is read at most one extent beyond its ends. */
-static bool reach_fits(const rule_reach *r, int64_t extent)
-{
-    return !r->wraps || extent == TRAMA_ANY || (r->before <= extent && r->after <= extent);
-}
-
 /* The number of indices of a dim with a stride: 7 with stride 2 gives 4. */
 static int64_t strided(int64_t extent, int64_t stride)
 {
@@ -291,7 +285,7 @@ trama_status rule_build(trama_rule *rule, const trama_node *node, const trama_dt
 
 /* ---- Reading ---- */
 
-static int64_t dim_extent(const trama_rule *rule, const rule_dim *dim)
+int64_t rule_dim_extent(const trama_rule *rule, const rule_dim *dim)
 {
     int64_t extent = 1;
     for (int i = 0; i < dim->n; i++) {
@@ -354,78 +348,13 @@ box rule_reached(const trama_rule *rule, int t, const box *inner, const box *who
     return b;
 }
 
-int64_t rule_extent(const trama_rule *rule, int t, int d, int64_t extent)
-{
-    const rule_reach *reach = &rule->tensor[t].reach[d];
-    const int64_t n = dim_extent(rule, &rule->tensor[t].dim[d]);
-    if (extent != TRAMA_ANY)
-        return extent;
-    return reach->own_extent && n != TRAMA_ANY ? n * reach_stride(reach) / reach_per(reach) : n;
-}
-
 trama_shape rule_shape(const trama_rule *rule, int i)
 {
     const rule_tensor *tensor = &rule->tensor[rule->n_in + i];
     trama_shape shape = {.ndim = tensor->ndim};
     for (int d = 0; d < tensor->ndim; d++)
-        shape.dim[d] = dim_extent(rule, &tensor->dim[d]);
+        shape.dim[d] = rule_dim_extent(rule, &tensor->dim[d]);
     return shape;
-}
-
-/* Sets the one factor of a dim that is not known, if there is one; false where the extent is no multiple of the known
- * ones. */
-static bool set_open_factor(trama_rule *rule, const rule_dim *dim, int64_t extent)
-{
-    int64_t known = 1, *open = NULL;
-    for (int i = 0; i < dim->n; i++) {
-        int64_t *n = &rule->factor[(int)dim->factor[i]].extent;
-        *n == TRAMA_ANY ? (void)(open = n) : (void)(known *= *n);
-    }
-    if (!open)
-        return true;
-    if (!known || extent % known)
-        return false;
-    *open = extent / known;
-    return true;
-}
-
-/* Sets the factors of dim d of operand t; `why` says what does not fit. */
-static void resolve_dim(trama_rule *rule, int t, int d, int64_t extent, text *why)
-{
-    const rule_dim *dim = &rule->tensor[t].dim[d];
-    const rule_reach *reach = &rule->tensor[t].reach[d];
-    if (reach->own_extent) {
-        int64_t *own = &rule->factor[(int)dim->factor[0]].extent;
-        const int64_t all = extent * reach_per(reach), stride = reach_stride(reach);
-        if (*own == TRAMA_ANY && reach->divides && all % stride)
-            text_add(why, ", not a multiple of %lld", (long long)stride);
-        else if (*own == TRAMA_ANY)
-            *own = divide_up(all, stride);
-    } else if (!reach_fits(reach, extent)) {
-        text_add(why, ", and neighbours are read further on");
-    } else if (!set_open_factor(rule, dim, extent)) {
-        text_add(why, ", not a multiple of the extents that divide it");
-    } else if (dim_extent(rule, dim) != extent) {
-        text_add(why, " where the other operands have %lld", (long long)dim_extent(rule, dim));
-    }
-}
-
-trama_status rule_resolve(trama_rule *rule, const trama_node *node, const trama_shape *known)
-{
-    for (int t = 0; t < rule->n_in; t++)
-        for (int d = 0; d < rule->tensor[t].ndim; d++) {
-            text why = {0};
-            const int64_t extent = known[t].dim[d];
-            if (extent != TRAMA_ANY)
-                resolve_dim(rule, t, d, extent, &why);
-            if (!why.at)
-                continue;
-            trama_fail(node->where, TRAMA_E_SHAPE, "%s: dim %d of operand %d (%s) is %lld%s", node->op->name, d, t,
-                       trama_value_name(node->in[t]), (long long)extent, why.at);
-            free(why.at);
-            return TRAMA_E_SHAPE;
-        }
-    return TRAMA_OK;
 }
 
 unsigned rule_factors(const trama_rule *rule, int t)
@@ -476,7 +405,7 @@ bool rule_splittable(const trama_rule *rule, int factor, bool *equal_only)
                     continue;
                 if (leading(rule, dim) != factor)
                     return false;
-                int64_t extent = dim_extent(rule, dim);
+                int64_t extent = rule_dim_extent(rule, dim);
                 *equal_only |= extent != rule->factor[factor].extent;
             }
         }

@@ -42,6 +42,12 @@ static inline bool reach_is_none(const rule_reach *r)
     return !r->before && !r->after && !r->own_extent;
 }
 
+/* A dim that wraps around is read at most one extent beyond its ends. */
+static inline bool reach_fits(const rule_reach *r, int64_t n)
+{
+    return !r->wraps || n == TRAMA_ANY || (r->before <= n && r->after <= n);
+}
+
 static inline int64_t reach_stride(const rule_reach *r)
 {
     return r->stride ? r->stride : 1;
@@ -97,6 +103,9 @@ box rule_operand_box(const trama_rule *rule, int t, const box *boxes, const box 
 
 /* The box of operand t with neighbours, for a box inner without them. whole: the whole operand. */
 box rule_reached(const trama_rule *rule, int t, const box *inner, const box *whole);
+
+/* The product of the factors of a dim; TRAMA_ANY where one is only known when fed. */
+int64_t rule_dim_extent(const trama_rule *rule, const rule_dim *dim);
 
 /* The extent of dim d of tensor t, of which `extent` is known, or TRAMA_ANY: then as the factors have it. */
 int64_t rule_extent(const trama_rule *rule, int t, int d, int64_t extent);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "auto_start.h"
 #include "cluster.h"
 #include "program.h"
 #include "sized.h"
@@ -33,125 +34,9 @@ typedef struct auto_shard {
     trama_program *program;
     const trama_cluster *cluster;
     trama_auto_options o;
-    ARRAY(int) inputs;          /* ids of the values that start split by dim 0 */
-    ARRAY(int) states;          /* the trained ones that may be split so */
-    ARRAY(start_split) weights; /* without axes: those that start split by columns */
+    auto_starts starts;
     ARRAY(attempt) attempts;
 } auto_shard;
-
-/* ---- The start ---- */
-
-/* Marks the states that one op updates together with a trained one: an optimizer's. */
-static void mark_of_optimizers(const trama_program *p, bool *of_optimizer)
-{
-    for (int i = 0; i < p->nodes.n; i++) {
-        const trama_node *node = p->nodes.at[i];
-        bool trains = false;
-        for (int t = 0; t < node->op->n_in; t++)
-            trains |= node_updates(node, t) && value_storage(node->in[t])->state.trainable;
-        for (int t = 0; t < node->op->n_in && trains; t++)
-            if (node_updates(node, t))
-                of_optimizer[value_storage(node->in[t])->id] = true;
-    }
-}
-
-/* Inputs with dims; in a program without these, states that are not trained. */
-static void find_inputs(auto_shard *s)
-{
-    const trama_program *p = s->program;
-    bool *of_optimizer = trama_alloc((size_t)p->values.n + 1);
-    mark_of_optimizers(p, of_optimizer);
-    for (int kind = VALUE_INPUT; kind <= VALUE_STATE && !s->inputs.n; kind++)
-        for (int i = 0; i < p->values.n; i++) {
-            const trama_value *v = p->values.at[i];
-            if ((int)v->kind == kind && v->shape.ndim && !v->state.trainable && !v->state.terms && !of_optimizer[i])
-                *ARRAY_PUSH(&s->inputs) = i;
-        }
-    free(of_optimizer);
-}
-
-/* Trained states of two dims and more: parts of offsets and the like are not worth a message. */
-static void find_states(auto_shard *s)
-{
-    const trama_program *p = s->program;
-    for (int i = 0; i < p->values.n; i++) {
-        const trama_value *v = p->values.at[i];
-        if (v->kind == VALUE_STATE && v->state.trainable && v->shape.ndim > 1)
-            *ARRAY_PUSH(&s->states) = i;
-    }
-}
-
-/* A factor of operand t that operand u has and no result has. With u -1: one that a result has and no other operand
- * has. -1: there is none. */
-static int factor_between(const trama_rule *rule, int t, int u)
-{
-    unsigned results = 0, others = 0;
-    for (int o = 0; o < rule->n_out; o++)
-        results |= rule_factors(rule, rule->n_in + o);
-    for (int k = 0; k < rule->n_in; k++)
-        others |= k == t ? 0 : rule_factors(rule, k);
-    const unsigned mine = rule_factors(rule, t),
-                   fits = u >= 0 ? mine & rule_factors(rule, u) & ~results : mine & results & ~others;
-    return fits ? __builtin_ctz(fits) : -1;
-}
-
-/* The dim of result 0 that is split where dim d of operand t is; -1: it is none, or must be whole. */
-static int dim_behind(const trama_rule *rule, int t, int d)
-{
-    const rule_dim *dim = &rule->tensor[t].dim[d];
-    bool equal_only;
-    if (!dim->n || !rule_splittable(rule, dim->factor[0], &equal_only))
-        return -1;
-    return rule_dim_of(rule, rule->n_in, dim->factor[0]);
-}
-
-/* Whether the op contracts operand t, a trained one, with the other operand, so that a split of a dim of it splits a
- * dim of the result. */
-static bool is_weight(const trama_node *node, int t)
-{
-    const trama_rule *rule = node->rule;
-    bool equal_only;
-    if (node->in[t]->kind != VALUE_STATE || !node->in[t]->state.trainable || factor_between(rule, t, 1 - t) < 0)
-        return false;
-    const int factor = factor_between(rule, t, -1);
-    return factor >= 0 && rule_dim_of(rule, t, factor) >= 0 && rule_dim_of(rule, rule->n_in, factor) >= 0 &&
-           rule_splittable(rule, factor, &equal_only);
-}
-
-/* The weight that a forward op multiplies by its other operand; -1: it does not. */
-static int weight_of(const trama_node *node)
-{
-    int found = -1;
-    for (int t = 0; t < node->op->n_in && node->op->n_in == 2 && node->role == NODE_FORWARD; t++)
-        found = is_weight(node, t) ? t : found;
-    return found;
-}
-
-/* Follows forward values from op to op, and notes the weights by whose columns the products of whole values are split.
- * Where such a product's columns meet the rows of the next weight, the result is a sum, and whole again. So weights are
- * split by columns and by rows in turn, as those of Megatron's blocks (Shoeybi and others 2019). */
-static void find_columns(auto_shard *s)
-{
-    const trama_program *p = s->program;
-    int *split = trama_alloc((size_t)(p->values.n + 1) * sizeof *split); /* 1 + the dim; 0: whole */
-    for (int i = 0; i < p->nodes.n; i++) {
-        const trama_node *node = p->nodes.at[i];
-        const int weight = weight_of(node);
-        int to = -1;
-        for (int t = 0; t < node->op->n_in && node->role == NODE_FORWARD; t++)
-            if (node_reads(node, t) && split[node->in[t]->id])
-                to = dim_behind(node->rule, t, split[node->in[t]->id] - 1);
-        if (weight >= 0 && !split[node->in[1 - weight]->id]) {
-            const int factor = factor_between(node->rule, weight, -1);
-            *ARRAY_PUSH(&s->weights) =
-                (start_split){.value = node->in[weight]->id, .dim = rule_dim_of(node->rule, weight, factor)};
-            to = rule_dim_of(node->rule, node->rule->n_in, factor);
-        }
-        if (node->role == NODE_FORWARD && node->op->n_out)
-            split[node->out[0]->id] = to + 1;
-    }
-    free(split);
-}
 
 static void start_on(auto_shard *s, const attempt *a)
 {
@@ -164,12 +49,12 @@ static void start_on(auto_shard *s, const attempt *a)
     if (!a->mesh)
         return;
     const unsigned all = (1u << a->mesh->ndim) - 1, last = a->splits_weights ? 1u << (a->mesh->ndim - 1) : 0;
-    for (int i = 0; i < s->inputs.n; i++)
-        *ARRAY_PUSH(&p->start.at) = (start_split){s->inputs.at[i], 0, all & ~last};
-    for (int i = 0; i < s->states.n && a->splits_states; i++)
-        *ARRAY_PUSH(&p->start.at) = (start_split){s->states.at[i], 0, all};
-    for (int i = 0; i < s->weights.n && last; i++)
-        *ARRAY_PUSH(&p->start.at) = (start_split){s->weights.at[i].value, s->weights.at[i].dim, last};
+    for (int i = 0; i < s->starts.inputs.n; i++)
+        *ARRAY_PUSH(&p->start.at) = (start_split){s->starts.inputs.at[i], 0, all & ~last};
+    for (int i = 0; i < s->starts.states.n && a->splits_states; i++)
+        *ARRAY_PUSH(&p->start.at) = (start_split){s->starts.states.at[i], 0, all};
+    for (int i = 0; i < s->starts.weights.n && last; i++)
+        *ARRAY_PUSH(&p->start.at) = (start_split){s->starts.weights.at[i].value, s->starts.weights.at[i].dim, last};
 }
 
 /* ---- Attempts ---- */
@@ -215,19 +100,17 @@ static void list_attempts(auto_shard *s)
         add_annotated(s, "searched", true);
         return;
     }
-    find_inputs(s);
-    find_states(s);
-    find_columns(s);
+    s->starts = auto_starts_of(s->program);
     add(s, n, 1, (attempt){.name = "data parallel"});
-    for (int mp = 2; mp <= n && s->weights.n; mp++)
+    for (int mp = 2; mp <= n && s->starts.weights.n; mp++)
         if (n % mp == 0)
             add(s, n / mp, mp, (attempt){.name = "split weights", .splits_weights = true});
-    if (s->states.n && n > 1)
+    if (s->starts.states.n && n > 1)
         add(s, n, 1, (attempt){.name = "split states", .splits_states = true});
     for (int mp = 1; mp <= n; mp++)
         if (n % mp == 0 && (mp < n || n == 1))
             add(s, n / mp, mp, (attempt){.name = "searched", .searched = true});
-    if (s->states.n && n > 1 && s->o.memory_bytes)
+    if (s->starts.states.n && n > 1 && s->o.memory_bytes)
         add(s, n, 1, (attempt){.name = "searched", .splits_states = true, .searched = true});
 }
 
@@ -435,9 +318,7 @@ trama_status trama_auto_shard(trama_target *target, const trama_cluster *cluster
                        "trama_auto_shard: %d processes, and trama_order has places for %d", s.o.processes, ordered);
     if (!status)
         status = choose(&s, table);
-    ARRAY_FREE(&s.inputs);
-    ARRAY_FREE(&s.states);
-    ARRAY_FREE(&s.weights);
+    auto_starts_free(&s.starts);
     ARRAY_FREE(&s.attempts);
     return status;
 }

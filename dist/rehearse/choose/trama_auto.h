@@ -9,10 +9,10 @@ TRAMA_API_BEGIN
 
 /* A zeroed struct takes every default. */
 typedef struct trama_auto_options {
-    size_t size;     /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
-    int processes;   /* of the mesh; 0: one for each rank of the machine */
-    int64_t any;     /* extent fed for TRAMA_ANY; 0: 1024 */
-    int64_t nominal; /* extent that stands for TRAMA_ANY in completion; 0: that of any */
+    size_t size;          /* bytes of this struct, or 0: trama_base.h, "Structs that may grow" */
+    int processes;        /* of the mesh; 0: one for each rank of the machine */
+    int64_t any;          /* extent fed for TRAMA_ANY; 0: 1024 */
+    int64_t nominal;      /* extent that stands for TRAMA_ANY in completion; 0: that of any */
     int64_t memory_bytes; /* of buffers that a rank may have, as in trama_rehearsal_report.memory; 0: no limit */
 } trama_auto_options;
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The values of a program without annotations whose splits begin a choice of layouts. */
+#ifndef AUTO_START_H
+#define AUTO_START_H
+
+#include "program.h"
+
+typedef struct auto_starts {
+    ARRAY(int) inputs;          /* ids of the values that start split by dim 0 */
+    ARRAY(int) states;          /* the trained ones that may be split so */
+    ARRAY(start_split) weights; /* without axes: those that start split by columns */
+} auto_starts;
+
+auto_starts auto_starts_of(const trama_program *program);
+void auto_starts_free(auto_starts *starts);
+
+#endif
