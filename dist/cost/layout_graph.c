@@ -29,7 +29,7 @@ static bool has_many_layouts(const layout_graph *g, const trama_value *v)
 /* Whether an input or a state may lie in any split. */
 static bool is_free(const layout_graph *g, const trama_value *v)
 {
-    return v->kind != VALUE_RESULT && is_open(v) && !g->pinned[v->id] && !v->state.terms &&
+    return v->kind != VALUE_RESULT && is_open(v) && !g->pinned[v->id] && !v->state->terms &&
            !g->start->value[v->id].mask && !has_many_layouts(g, v);
 }
 

@@ -128,7 +128,7 @@ static void find_trained(completion *c)
 {
     const trama_program *p = c->program;
     for (int i = 0; i < p->values.n; i++)
-        c->trains[i] = p->values.at[i]->state.trainable;
+        c->trains[i] = p->values.at[i]->state->trainable;
     for (int i = 0; i < p->nodes.n; i++) {
         const trama_node *node = p->nodes.at[i];
         const bool trains = trained_operands(c, node) && node->op->gradient;

@@ -60,7 +60,7 @@ static trama_value *buffer_of(merger *m, const trama_value *parameter, const tra
     trama_value *v =
         trama_state_at(m->target->merge.where, m->program, name.at, gradient->dtype, gradient->shape, NULL);
     if (v) {
-        v->state.terms = true;
+        v->state->terms = true;
         v->gradient.of = parameter;
     }
     free(name.at);
@@ -196,7 +196,7 @@ static void keep_old_states(merger *m, const bool *needed, int n_nodes)
     for (int i = 0; i < n_nodes; i++) {
         trama_node *node = m->program->nodes.at[i];
         for (int t = 0; needed[i] && m->late.at[i] && t < node->op->n_in; t++)
-            if (node->in[t]->kind == VALUE_STATE && !node->in[t]->state.terms &&
+            if (node->in[t]->kind == VALUE_STATE && !node->in[t]->state->terms &&
                 is_moved(m, needed, n_nodes, node->in[t])) {
                 node->in[t] = append(m, &trama_op_stop_gradient, 1, &node->in[t]);
                 *ARRAY_PUSH(&m->late) = false;
@@ -261,7 +261,7 @@ static void renumber(const merger *m)
     for (int i = 0; i < p->nodes.n; i++)
         for (int o = 0; o < order[i]->op->n_out; o++)
             if (order[i]->op->updates >> o & 1)
-                value_storage(order[i]->in[o])->state.updated_by = i + 1;
+                value_storage(order[i]->in[o])->state->updated_by = i + 1;
     free(order);
     free(placed);
 }

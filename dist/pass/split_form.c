@@ -68,7 +68,7 @@ static void insert(trama_program *p, int at, int first)
         node->id = i;
         for (int o = 0; o < node->op->n_out; o++)
             if (node->op->updates >> o & 1)
-                value_storage(node->in[o])->state.updated_by = i + 1;
+                value_storage(node->in[o])->state->updated_by = i + 1;
     }
 }
 
@@ -142,7 +142,7 @@ static trama_program *program_of(const trama_node *node, const layouts *l)
     for (int t = 0; t < node->op->n_in; t++) {
         const trama_value *v = node->in[t];
         in[t] = program_value(p, v->where, VALUE_INPUT, v->dtype, v->shape, v->name);
-        memcpy(in[t]->open, v->open, sizeof v->open);
+        value_copy_open(in[t], v);
         in[t]->mesh = l->mesh[v->id];
         program_lay_out(in[t], l->value[v->id]);
     }

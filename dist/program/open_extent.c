@@ -74,6 +74,12 @@ trama_status rule_resolve(trama_rule *rule, const trama_node *node, const trama_
 
 /* ---- Estimated ---- */
 
+/* Of a dim that is only known when fed. */
+static double times_fed(const trama_value *v, int d)
+{
+    return v->open ? v->open[d] : 1;
+}
+
 /* The product of the known factors of a dim. */
 static double known_factors(const trama_rule *rule, const rule_dim *dim)
 {
@@ -96,8 +102,8 @@ static double times_by(const trama_node *node, int factor, int t, int d)
     if (!has || node->in[t]->shape.dim[d] != TRAMA_ANY)
         return 0;
     if (reach->own_extent)
-        return node->in[t]->open[d] * (double)reach_per(reach) / (double)reach_stride(reach);
-    return node->in[t]->open[d] / fmax(1, known_factors(rule, dim));
+        return times_fed(node->in[t], d) * (double)reach_per(reach) / (double)reach_stride(reach);
+    return times_fed(node->in[t], d) / fmax(1, known_factors(rule, dim));
 }
 
 static double factor_times(const trama_node *node, int factor)
@@ -107,6 +113,23 @@ static double factor_times(const trama_node *node, int factor)
         for (int d = 0; d < node->rule->tensor[t].ndim && times == 0; d++)
             times = times_by(node, factor, t, d);
     return times > 0 ? times : 1;
+}
+
+void value_copy_open(trama_value *to, const trama_value *from)
+{
+    const size_t bytes = (size_t)from->shape.ndim * sizeof *from->open;
+    to->open = from->open ? memcpy(trama_alloc(bytes), from->open, bytes) : NULL;
+}
+
+static void set_times(trama_value *v, int d, float times)
+{
+    if (!v->open && times != 1) {
+        v->open = trama_alloc((size_t)v->shape.ndim * sizeof *v->open);
+        for (int i = 0; i < v->shape.ndim; i++)
+            v->open[i] = 1;
+    }
+    if (v->open)
+        v->open[d] = times;
 }
 
 void value_open_extents(trama_value *v)
@@ -121,7 +144,7 @@ void value_open_extents(trama_value *v)
         for (int i = 0; i < dim->n; i++)
             if (rule->factor[(int)dim->factor[i]].extent == TRAMA_ANY)
                 times *= factor_times(v->node, dim->factor[i]);
-        v->open[d] = (float)times;
+        set_times(v, d, (float)times);
     }
 }
 
@@ -141,6 +164,6 @@ trama_shape value_nominal_shape(const trama_value *v, int64_t nominal)
     trama_shape shape = v->shape;
     for (int d = 0; d < shape.ndim; d++)
         if (shape.dim[d] == TRAMA_ANY)
-            shape.dim[d] = extent_of(nominal, v->open[d]);
+            shape.dim[d] = extent_of(nominal, times_fed(v, d));
     return shape;
 }

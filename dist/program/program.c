@@ -21,13 +21,15 @@ trama_program *program_new(void)
     return trama_alloc(sizeof(trama_program));
 }
 
-/* Few values are annotated, or effects. The others share these, which nobody writes. */
+/* Few values are annotated, state, or effects. The others share these, which nobody writes. */
 static trama_layout no_layout;
+static state_value no_state;
 static update_value no_update;
 
 void program_value_parts(trama_value *v)
 {
     v->layout = &no_layout;
+    v->state = v->kind == VALUE_STATE ? trama_alloc(sizeof *v->state) : &no_state;
     v->update = v->kind == VALUE_EFFECT ? trama_alloc(sizeof *v->update) : &no_update;
 }
 
@@ -44,8 +46,11 @@ void program_value_free(trama_value *v)
         return;
     free(v->name);
     free(v->data);
+    free(v->open);
     if (v->layout != &no_layout)
         free(v->layout);
+    if (v->state != &no_state)
+        free(v->state);
     if (v->update != &no_update) {
         ARRAY_FREE(&v->update->updated);
         ARRAY_FREE(&v->update->trained);
@@ -181,8 +186,6 @@ trama_value *program_value(trama_program *program, trama_where where, value_kind
     v->kind = kind;
     v->dtype = dtype;
     v->shape = shape;
-    for (int d = 0; d < TRAMA_MAX_NDIM; d++)
-        v->open[d] = 1;
     v->name = trama_text_copy(name);
     v->where = where;
     program_value_parts(v);
@@ -264,7 +267,7 @@ trama_value *trama_state_at(trama_where where, trama_program *program, const cha
                             name, init->low, init->high, trama_dtype_name(dtype));
     trama_value *v = program_value(program, where, VALUE_STATE, dtype, shape, name);
     if (init)
-        v->state.init = *init;
+        v->state->init = *init;
     return leaf(v);
 }
 
@@ -273,7 +276,7 @@ trama_value *trama_parameter_at(trama_where where, trama_program *program, const
 {
     trama_value *v = trama_state_at(where, program, name, dtype, shape, init);
     if (v)
-        v->state.trainable = true;
+        v->state->trainable = true;
     return v;
 }
 
@@ -500,7 +503,7 @@ trama_value *program_record(trama_program *program, trama_where where, const tra
     for (int i = 0; i < op->n_out; i++) {
         char name[64];
         if (op->updates >> i & 1)
-            value_storage(in[i])->state.updated_by = node->id + 1;
+            value_storage(in[i])->state->updated_by = node->id + 1;
         snprintf(name, sizeof name, "%s%d", op->name, program->values.n);
         node->out[i] = program_value(program, where, VALUE_RESULT, dtype[i], rule_shape(&rule, i), name);
         node->out[i]->node = node;

@@ -80,7 +80,7 @@ struct trama_value {
     value_kind kind;
     trama_dtype dtype;
     trama_shape shape; /* TRAMA_ANY where only known when fed */
-    float open[TRAMA_MAX_NDIM]; /* of such dims: how many times the extent that is fed */
+    float *open;       /* [ndim] of such dims: how many times the extent that is fed. Owned; NULL: once */
     char *name;
     trama_where where;
     trama_node *node; /* VALUE_RESULT: its op, and which result it is */
@@ -92,8 +92,8 @@ struct trama_value {
     bool computed; /* by a session, or placed by it: annotating it comes too late */
     bool offload;  /* rests in host memory */
     bool fetched;  /* in a target: the user may read it */
-    state_value state;
     gradient_value gradient;
+    state_value *state;   /* VALUE_STATE: owned; else an empty one for all */
     update_value *update; /* VALUE_EFFECT: owned; else an empty one for all */
 };
 
@@ -207,8 +207,8 @@ trama_value *program_value(trama_program *program, trama_where where, value_kind
                            trama_shape shape, const char *name);
 
 void program_lay_out(trama_value *value, trama_layout layout); /* its annotation's layout, without the mesh */
-void program_value_parts(trama_value *value);                  /* sets layout and update, which a new value lacks */
-void program_value_free(trama_value *value);                   /* which is no longer in a program's list */
+void program_value_parts(trama_value *value); /* sets layout, state and update, which a new value lacks */
+void program_value_free(trama_value *value);  /* which is no longer in a program's list */
 trama_node *program_node_new(const trama_op *op, const trama_attributes *attributes); /* NULL: all are 0 */
 void program_node_free(trama_node *node);
 
@@ -269,8 +269,9 @@ trama_status program_resolve(const trama_program *program, const bool *needed, t
  * rounded. */
 int64_t node_nominal_extent(const trama_node *node, int factor, int64_t nominal);
 trama_shape value_nominal_shape(const trama_value *value, int64_t nominal);
-/* Sets the member `open` of a result. */
+/* Set the member `open` of a result, and of a new value of equal shape. */
 void value_open_extents(trama_value *result);
+void value_copy_open(trama_value *to, const trama_value *from);
 
 /* Operand t, or from n_in on a result. */
 static inline trama_value *node_tensor(const trama_node *node, int t)

@@ -36,7 +36,10 @@ static trama_value *copy_value(const trama_value *v, trama_program *p, const tra
         else
             program_fail(p, v->where, TRAMA_E_MEMORY, "%s: no memory for a copy of its %zu bytes", v->name, bytes);
     }
+    value_copy_open(c, v);
     program_value_parts(c);
+    if (v->kind == VALUE_STATE)
+        *c->state = *v->state;
     if (v->mesh) {
         trama_layout layout = *v->layout;
         c->mesh = twin_mesh(p, from, v->mesh, &layout);

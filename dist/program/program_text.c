@@ -126,8 +126,8 @@ static uint64_t hash_data(const trama_value *v)
 
 static void state_text(text *t, const trama_value *v)
 {
-    const trama_init *init = &v->state.init;
-    text_add(t, "%s", v->state.trainable ? "parameter" : "state");
+    const trama_init *init = &v->state->init;
+    text_add(t, "%s", v->state->trainable ? "parameter" : "state");
     if (v->data)
         text_add(t, " #%016llx", (unsigned long long)hash_data(v));
     else if (init->low != init->high)

@@ -59,7 +59,7 @@ static bool operands_are_there(trama_where where, const trama_node *node)
 {
     for (int i = 0; node->program->session && i < node->op->n_in; i++) {
         const trama_value *state = value_storage(node->in[i]);
-        if (state && state->state.updated_by > node->id + 1)
+        if (state && state->state->updated_by > node->id + 1)
             return program_fail(node->program, where, TRAMA_E_ORDER,
                                 "gradient: %s was updated after %s used it; derive the gradient before the update",
                                 state->name, node->out[0]->name),

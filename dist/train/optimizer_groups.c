@@ -68,7 +68,7 @@ static bool is_listed(const char *names, const char *name)
 
 static bool is_trained(const trama_value *v)
 {
-    return v && v->state.trainable && trama_dtype_is_float(dtype_part(v->dtype));
+    return v && v->state->trainable && trama_dtype_is_float(dtype_part(v->dtype));
 }
 
 /* Every name of a group must match a parameter. */

@@ -59,7 +59,7 @@ static trama_status place_data(trama_executable *e, const trama_value *v)
 
 trama_status state_may_lie(const trama_value *v, const trama_layout *layout)
 {
-    if (layout_has(layout, TRAMA_PARTIAL) && !v->state.terms)
+    if (layout_has(layout, TRAMA_PARTIAL) && !v->state->terms)
         return trama_fail(v->where, TRAMA_E_LAYOUT, "%s: state cannot be partial; leave the axis R or S", v->name);
     return TRAMA_OK;
 }
@@ -86,7 +86,7 @@ static trama_status place(trama_executable *e, const trama_value *v)
 /* Buffers of merged gradients wait for a cycle of more than one micro-step. */
 static bool has_first_content(const trama_value *v)
 {
-    return (v->kind == VALUE_STATE && !v->state.terms) || v->kind == VALUE_CONSTANT ||
+    return (v->kind == VALUE_STATE && !v->state->terms) || v->kind == VALUE_CONSTANT ||
            (v->kind == VALUE_RESULT && v->node->op->n_in == 0);
 }
 
@@ -95,7 +95,7 @@ trama_status buffers_place(trama_executable *e, const target_form *t)
     trama_status status = TRAMA_OK;
     for (int i = 0; i < t->leaves.n && !status; i++) {
         const trama_value *v = e->program->values.at[t->leaves.at[i]];
-        if (v->state.terms && !e->at[v->id].in)
+        if (v->state->terms && !e->at[v->id].in)
             status = place(e, v);
     }
     return status;

@@ -133,9 +133,10 @@ trama_status compile_op(const planning *p, const trama_node *node, const value_r
     s->of.faults = p->faults;
     for (int t = 0; t < node->op->n_in; t++) {
         const trama_value *v = node->in[t];
-        in[t] = stand_in(s, v, operands[t].in->of->shapes[operands[t].as], l->mesh[v->id], &l->value[v->id]);
+        trama_value named = *v;
         if (node->op->updates >> t & 1)
-            in[t]->kind = VALUE_STATE; /* an updated value stands for its state */
+            named.kind = VALUE_STATE; /* an updated value stands for its state */
+        in[t] = stand_in(s, &named, operands[t].in->of->shapes[operands[t].as], l->mesh[v->id], &l->value[v->id]);
     }
     trama_value *out = program_append(s->program, node->where, node->op, node->op->n_in, in, node->attributes);
     trama_status status = out ? resolve(s) : trama_program_status(s->program);
@@ -278,13 +279,13 @@ compiled_program *compile_move(const planning *p, const char *name, value_ref fr
 /* uniform with the parameter's seed and stream, or fill where low equals high. */
 const trama_op *state_source(const trama_value *v, trama_attributes *a)
 {
-    const trama_op *op = v->state.init.low == v->state.init.high ? &trama_op_fill : &trama_op_uniform;
+    const trama_op *op = v->state->init.low == v->state->init.high ? &trama_op_fill : &trama_op_uniform;
     *a = (trama_attributes){.integer = {[SOURCE_DTYPE] = v->dtype, [SOURCE_NDIM] = v->shape.ndim},
-                            .real = {v->state.init.low, v->state.init.high}};
+                            .real = {v->state->init.low, v->state->init.high}};
     memcpy(&a->integer[SOURCE_DIM], v->shape.dim, (size_t)v->shape.ndim * sizeof *v->shape.dim);
     if (op == &trama_op_uniform) {
-        a->integer[SOURCE_SEED] = (int64_t)v->state.init.seed;
-        a->integer[SOURCE_STREAM] = (int64_t)v->state.init.stream;
+        a->integer[SOURCE_SEED] = (int64_t)v->state->init.seed;
+        a->integer[SOURCE_STREAM] = (int64_t)v->state->init.stream;
     } else {
         a->real[SOURCE_HIGH] = 0;
     }

@@ -96,8 +96,8 @@ static void forget_nodes(trama_program *p, int mark)
         program_node_free(p->nodes.at[i]);
     p->nodes.n = n;
     for (int i = 0; i < p->values.n; i++)
-        if (p->values.at[i]->state.updated_by > n)
-            p->values.at[i]->state.updated_by = 0;
+        if (p->values.at[i]->state->updated_by > n)
+            p->values.at[i]->state->updated_by = 0;
 }
 
 trama_status trama_program_rewind(trama_program *p, int mark)

@@ -59,7 +59,7 @@ static trama_status pair_states(loading *l)
         const int at = trama_checkpoint_find(l->file, name);
         free(name);
         if (at < 0) {
-            if (!v->state.terms)
+            if (!v->state->terms)
                 text_add(&l->file->missing, "%s\n", v->name);
             continue;
         }

@@ -72,7 +72,7 @@ static trama_status list_states(saving *s, const trama_save_options *o, trama_dt
     const bool within = is_within_cycle(s->e);
     for (int i = 0; i < trama_state_count(s->e); i++) {
         const trama_value *v = trama_state_number(s->e, i);
-        const bool chosen = name_is_chosen(o->states, v->name) && (within || !v->state.terms);
+        const bool chosen = name_is_chosen(o->states, v->name) && (within || !v->state->terms);
         *ARRAY_PUSH(&s->tensor_of) = chosen ? s->file->tensors.n : -1;
         if (!chosen)
             continue;
@@ -90,7 +90,7 @@ static uint64_t hash_states(const trama_executable *e)
     uint64_t hash = HASH_START;
     for (int i = 0; i < trama_state_count(e); i++) {
         const trama_value *v = trama_state_number(e, i);
-        if (v->state.terms)
+        if (v->state->terms)
             continue;
         hash = hash_word(hash_text(hash, v->name), (uint64_t)v->dtype);
         for (int d = 0; d < v->shape.ndim; d++)

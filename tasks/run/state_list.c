@@ -8,7 +8,7 @@
 /* Buffers of merged gradients exist once a cycle has more than one micro-step. */
 static bool is_listed(const trama_executable *e, const trama_value *v)
 {
-    return v && value_is_state(v) && (!v->state.terms || (v->id < e->n_value_refs && e->at[v->id].in));
+    return v && value_is_state(v) && (!v->state->terms || (v->id < e->n_value_refs && e->at[v->id].in));
 }
 
 int trama_state_count(const trama_executable *e)

@@ -174,7 +174,7 @@ START_TEST(a_masked_parameter_is_read_everywhere_and_updated_by_its_holders)
     expect_value(named("w.v"), "R,S(1) mask{1,1,1,0,0,0}");
     expect_operand(z, 1, "R,S(1)");
     expect_value(z, "S(0),S(1)");
-    const trama_node *update = p->nodes.at[w->state.updated_by - 1];
+    const trama_node *update = p->nodes.at[w->state->updated_by - 1];
     for (int t = 0; t < update->op->n_in; t++) {
         bool whole = update->in[t]->shape.ndim == 0;
         expect_operand(update->out[0], t, whole ? "R,R mask{1,1,1,0,0,0}" : "R,S(1) mask{1,1,1,0,0,0}");
@@ -190,7 +190,7 @@ START_TEST(an_assignment_goes_to_the_holders_of_its_state)
     ck_assert(trama_shard(s, mesh, "R,R mask{0,0,0,0,1,0}"));
     ck_assert(trama_assign(s, x));
     complete();
-    expect_operand(p->nodes.at[s->state.updated_by - 1]->out[0], 1, "R,R mask{0,0,0,0,1,0}");
+    expect_operand(p->nodes.at[s->state->updated_by - 1]->out[0], 1, "R,R mask{0,0,0,0,1,0}");
     expect_value(x, "R,S(1)");
 }
 END_TEST

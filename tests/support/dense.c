@@ -58,8 +58,9 @@ dense dense_initial(const trama_value *v)
     for (int64_t i = 0, n = trama_shape_count(v->shape); i < n; i++)
         d.at[i] = v->kind == VALUE_CONSTANT
                       ? element_of(v->dtype, v->data, i)
-                      : v->state.init.low + (v->state.init.high - v->state.init.low) *
-                                          reference_uniform(v->state.init.seed, (uint32_t)v->state.init.stream, 0, (uint64_t)i);
+                      : v->state->init.low +
+                            (v->state->init.high - v->state->init.low) *
+                                reference_uniform(v->state->init.seed, (uint32_t)v->state->init.stream, 0, (uint64_t)i);
     return d;
 }
 

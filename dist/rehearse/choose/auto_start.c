@@ -9,7 +9,7 @@ static void mark_of_optimizers(const trama_program *p, bool *of_optimizer)
         const trama_node *node = p->nodes.at[i];
         bool trains = false;
         for (int t = 0; t < node->op->n_in; t++)
-            trains |= node_updates(node, t) && value_storage(node->in[t])->state.trainable;
+            trains |= node_updates(node, t) && value_storage(node->in[t])->state->trainable;
         for (int t = 0; t < node->op->n_in && trains; t++)
             if (node_updates(node, t))
                 of_optimizer[value_storage(node->in[t])->id] = true;
@@ -24,7 +24,7 @@ static void find_inputs(auto_starts *s, const trama_program *p)
     for (int kind = VALUE_INPUT; kind <= VALUE_STATE && !s->inputs.n; kind++)
         for (int i = 0; i < p->values.n; i++) {
             const trama_value *v = p->values.at[i];
-            if ((int)v->kind == kind && v->shape.ndim && !v->state.trainable && !v->state.terms && !of_optimizer[i])
+            if ((int)v->kind == kind && v->shape.ndim && !v->state->trainable && !v->state->terms && !of_optimizer[i])
                 *ARRAY_PUSH(&s->inputs) = i;
         }
     free(of_optimizer);
@@ -35,7 +35,7 @@ static void find_states(auto_starts *s, const trama_program *p)
 {
     for (int i = 0; i < p->values.n; i++) {
         const trama_value *v = p->values.at[i];
-        if (v->kind == VALUE_STATE && v->state.trainable && v->shape.ndim > 1)
+        if (v->kind == VALUE_STATE && v->state->trainable && v->shape.ndim > 1)
             *ARRAY_PUSH(&s->states) = i;
     }
 }
@@ -70,7 +70,7 @@ static bool is_weight(const trama_node *node, int t)
 {
     const trama_rule *rule = node->rule;
     bool equal_only;
-    if (node->in[t]->kind != VALUE_STATE || !node->in[t]->state.trainable || factor_between(rule, t, 1 - t) < 0)
+    if (node->in[t]->kind != VALUE_STATE || !node->in[t]->state->trainable || factor_between(rule, t, 1 - t) < 0)
         return false;
     const int factor = factor_between(rule, t, -1);
     return factor >= 0 && rule_dim_of(rule, t, factor) >= 0 && rule_dim_of(rule, rule->n_in, factor) >= 0 &&
