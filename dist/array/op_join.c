@@ -117,6 +117,58 @@ void concat_gradient(const trama_node *node, trama_value *const *d_out, trama_va
         d_in[i] = trama_slice_at(node->where, d_out[0], axis, from, node->in[i]->shape.dim[axis]);
 }
 
+/* ---- Sums of windows ---- */
+
+enum { MOST_JOINED = 16 };
+
+/* A value that lies in dim `axis` of a larger shape from `from` on, and is 0 elsewhere: values beside each other. */
+typedef struct strip {
+    int axis; /* -1: there is no such one, or more */
+    int64_t from, n;
+    int n_parts;
+    trama_value *part[MOST_JOINED];
+} strip;
+
+static void add_parts(strip *s, trama_value *x)
+{
+    const trama_node *node = x->node;
+    const bool joined = node && node->op->infer == concat_infer && node->attributes->integer[CONCAT_AXIS] == s->axis;
+    for (int i = 0; i < (joined ? node->op->n_in : 1) && s->n_parts < MOST_JOINED; i++)
+        s->part[s->n_parts++] = joined ? node->in[i] : x;
+}
+
+static strip strip_of(const trama_value *v)
+{
+    strip s = {.axis = -1};
+    const trama_node *node = v->node;
+    for (int d = 0; node && node->op == &trama_op_window && d < v->shape.ndim; d++) {
+        const int64_t from = -node->attributes->integer[WINDOW_OFFSET + d], n = node->in[0]->shape.dim[d];
+        if (from == 0 && n == v->shape.dim[d])
+            continue;
+        if (s.axis >= 0 || n == TRAMA_ANY || from < 0 || from > v->shape.dim[d] - n)
+            return (strip){.axis = -1};
+        s = (strip){.axis = d, .from = from, .n = n};
+    }
+    if (s.axis >= 0)
+        add_parts(&s, node->in[0]);
+    return s;
+}
+
+trama_value *joined_windows(trama_where where, trama_value *x, trama_value *y)
+{
+    strip a = strip_of(x), b = strip_of(y);
+    const strip *first = a.from < b.from ? &a : &b, *second = a.from < b.from ? &b : &a;
+    if (a.axis < 0 || b.axis != a.axis || first->from + first->n != second->from || a.n_parts + b.n_parts > MOST_JOINED)
+        return NULL;
+    trama_value *part[2 * MOST_JOINED];
+    memcpy(part, first->part, sizeof first->part);
+    memcpy(part + first->n_parts, second->part, sizeof second->part);
+    trama_value *both = concat(where, a.axis, a.n_parts + b.n_parts, part);
+    int64_t offset[TRAMA_MAX_NDIM] = {0};
+    offset[a.axis] = -first->from;
+    return !both || a.n + b.n == x->shape.dim[a.axis] ? both : trama_window_at(where, both, offset, x->shape);
+}
+
 trama_value *trama_part_at(trama_where where, trama_value *x, int dim, int parts, int i)
 {
     if (!x || (dim = dim_of(where, "part", x, dim, x->shape.ndim)) < 0)
@@ -149,6 +201,19 @@ trama_status stride_infer(trama_rule *rule, const trama_node *node)
             rule->tensor[0].reach[d] = (rule_reach){.stride = step, .own_extent = true};
     }
     return TRAMA_OK;
+}
+
+bool stride_view(const trama_node *node, const trama_view *x, trama_view *y, int64_t *at)
+{
+    bool within = true;
+    *at = 0;
+    for (int d = 0; d < y->ndim; d++) {
+        const int64_t step = node->attributes->integer[STRIDE_STEP + d], lo = y->offset[d] * step - x->offset[d];
+        within &= lo >= 0 && y->extent[d] > 0 && lo + (y->extent[d] - 1) * step < x->extent[d];
+        y->stride[d] = x->stride[d] * step;
+        *at += lo * x->stride[d];
+    }
+    return within;
 }
 
 static trama_value *stride(trama_where where, trama_value *x, int dim, int64_t step)

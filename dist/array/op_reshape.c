@@ -287,3 +287,54 @@ trama_status reshape_infer(trama_rule *rule, const trama_node *node)
     free(t.at);
     return TRAMA_E_SHAPE;
 }
+
+/* ---- In place ---- */
+
+/* The strides of dims [from, to) of y over n elements that lie at a distance of `stride`. */
+static void divide_run(trama_view *y, int from, int to, int64_t stride)
+{
+    for (int d = to - 1; d >= from; d--) {
+        y->stride[d] = stride;
+        stride *= y->extent[d];
+    }
+}
+
+/* Whether the dims [from, to) of x have one distance between neighbours in row-major order, which is set. */
+static bool is_one_run(const trama_view *x, int from, int to, int64_t *stride)
+{
+    int64_t n = 1;
+    bool one = true;
+    for (int d = to - 1; d >= from; d--) {
+        if (x->extent[d] == 1)
+            continue;
+        if (n == 1)
+            *stride = x->stride[d];
+        one &= x->stride[d] == n * *stride;
+        n *= x->extent[d];
+    }
+    return one;
+}
+
+/* The boxes fall into runs of dims with equal numbers of elements, as the shapes do; so x has the elements of y and no
+ * others. */
+bool reshape_view(const trama_node *node, const trama_view *x, trama_view *y, int64_t *at)
+{
+    (void)node;
+    *at = 0;
+    for (int i = 0, o = 0; i < x->ndim || o < y->ndim;) {
+        const int first_in = i, first_out = o;
+        int64_t n_in = i < x->ndim ? x->extent[i++] : 1, n_out = o < y->ndim ? y->extent[o++] : 1, stride = 1;
+        while (n_in != n_out) {
+            if (n_in < n_out ? i == x->ndim : o == y->ndim)
+                return false;
+            if (n_in < n_out)
+                n_in *= x->extent[i++];
+            else
+                n_out *= y->extent[o++];
+        }
+        if (!is_one_run(x, first_in, i, &stride))
+            return false;
+        divide_run(y, first_out, o, stride);
+    }
+    return true;
+}

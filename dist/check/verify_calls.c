@@ -40,7 +40,7 @@ static trama_dtype dtype_of(const fused_calls *f, int operand)
 static int memory_of(const plan *p, const plan_region *r)
 {
     const plan_shard *s = &p->shards.at[r->shard];
-    return s->source == SHARD_VIEW ? s->within : r->shard;
+    return s->source == SHARD_VIEW || s->source == SHARD_ALIAS ? s->within : r->shard;
 }
 
 static bool share_elements(const plan *p, const plan_region *a, const plan_region *b)

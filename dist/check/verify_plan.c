@@ -149,7 +149,9 @@ static trama_status complain(const plan *p, const trama_program *program, int sh
 static trama_status order(const plan *p, const trama_program *program)
 {
     trama_status status = complain(p, program, plan_unordered(p), " while its memory is used otherwise");
-    return status ? status : complain(p, program, plan_misplaced(p), " as a GPU's memory does not allow");
+    if (!status)
+        status = complain(p, program, plan_misplaced(p), " as a GPU's memory does not allow");
+    return status ? status : complain(p, program, plan_wrong_alias(p), " where its elements do not lie, or are lost");
 }
 
 static trama_status count(const plan *p)

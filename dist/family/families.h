@@ -10,6 +10,7 @@ typedef trama_status infer_function(trama_rule *rule, const trama_node *node);
 typedef trama_status dtype_function(const trama_node *node, trama_dtype *dtype);
 typedef void gradient_function(const trama_node *node, trama_value *const *d_out, trama_value **d_in);
 typedef void split_form_function(const trama_node *node, int dim, int64_t n, trama_value **out);
+typedef bool view_function(const trama_node *node, const trama_view *x, trama_view *y, int64_t *at);
 
 infer_function matmul_infer, div_infer, scale_infer, affine_infer, div_scalar_infer, cast_infer, sum_infer, max_infer,
     min_infer, whole_infer, expand_infer, softmax_infer, transpose_infer, window_infer, source_infer;
@@ -21,6 +22,7 @@ gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradie
     window_gradient, reshard_gradient, conj_gradient, real_gradient, imag_gradient, complex_of_gradient,
     magnitude_gradient;
 split_form_function softmax_split_form, softmax_grad_split_form, argmax_split_form, argmin_split_form;
+view_function transpose_view, window_view;
 /* dist/array */
 infer_function gather_infer, gather_along_infer, gather_grad_infer, gather_along_grad_infer, scatter_infer,
     scatter_along_infer, reshape_infer, concat_infer, stride_infer, flip_infer, recurrence_infer, top_k_infer, rfft_infer;
@@ -30,6 +32,7 @@ gradient_function gather_gradient, gather_along_gradient, gather_grad_gradient, 
     cumprod_gradient, recurrence_gradient, places_gradient, fft_gradient, rfft_gradient;
 split_form_function reshape_split_form, cumsum_split_form, cumprod_split_form, recurrence_split_form, cummax_split_form, cummin_split_form,
     prod_split_form, top_k_split_form;
+view_function reshape_view, stride_view;
 /* dist/network */
 infer_function attention_infer, norm_infer, norm_grad_infer, conv_infer, pool_infer;
 dtype_function attention_dtype, norm_dtype, norm_grad_dtype;
@@ -37,6 +40,9 @@ gradient_function attention_gradient, attention_grad_gradient, norm_gradient, no
     pool_gradient;
 split_form_function attention_split_form, norm_split_form, norm_grad_split_form, cross_entropy_split_form,
     cross_entropy_grad_split_form;
+/* The sum of two windows of values that lie beside each other, and 0 elsewhere, as one of both, without an addition;
+ * NULL where they are none. */
+trama_value *joined_windows(trama_where where, trama_value *x, trama_value *y);
 #define POINTWISE(form, name, ...) gradient_function name##_gradient;
 #define REDUCTION(name, ...) gradient_function name##_gradient;
 #include "ops.def"

@@ -352,6 +352,8 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
         merge_sums(q, kept);
     fuse_calls(q);
     bundle_messages(q);
+    if (!q->s.options.no_fusion)
+        read_in_place(q, kept);
     share_memory(q, kept);
     free(q->bucket);
     free(q->ends);

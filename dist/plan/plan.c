@@ -12,6 +12,7 @@ void plan_destroy(plan **plan_)
     for (int i = 0; i < p->dist_values.n; i++)
         ARRAY_FREE(&p->dist_values.at[i].pieces);
     ARRAY_FREE(&p->shards);
+    ARRAY_FREE(&p->aliases);
     ARRAY_FREE(&p->operands);
     ARRAY_FREE(&p->calls);
     ARRAY_FREE(&p->steps);
@@ -37,6 +38,7 @@ void plan_destroy(plan **plan_)
 void plan_trim(plan *p)
 {
     ARRAY_TRIM(&p->shards);
+    ARRAY_TRIM(&p->aliases);
     ARRAY_TRIM(&p->operands);
     ARRAY_TRIM(&p->calls);
     ARRAY_TRIM(&p->steps);
@@ -90,6 +92,15 @@ void plan_prefer(plan *p, int value, int dist_value)
     *first = kept;
 }
 
+plan_alias plan_dense(const box *b)
+{
+    plan_alias a = {0};
+    int64_t next = 1;
+    for (int d = b->ndim - 1; d >= 0; next *= b->n[d--])
+        a.stride[d] = next;
+    return a;
+}
+
 box plan_tile(const plan_shard *s, int i)
 {
     box tile = s->box;
@@ -129,8 +140,8 @@ plan_range plan_tiles_used(const plan *p, const plan_tile_numbers *numbers, cons
 {
     int used_as = plan_used_as(p, o->region.shard), start = numbers->first[used_as];
     plan_range r = {0, o->access == ACCESS_NONE ? -1 : 0};
-    if (used_as == o->region.shard && o->access != ACCESS_NONE)
-        plan_tiles(&p->shards.at[used_as], &o->region.box, &r.first, &r.last);
+    if (p->shards.at[used_as].source != SHARD_BUNDLE && o->access != ACCESS_NONE)
+        plan_tiles(&p->shards.at[o->region.shard], &o->region.box, &r.first, &r.last);
     return (plan_range){r.first + start, r.last + start};
 }
 
@@ -225,6 +236,8 @@ static void region_text(text *out, const plan *p, const trama_program *program, 
     text_add(out, "%s#%d", name, r->shard);
     if (p->shards.at[r->shard].reuses >= 0)
         text_add(out, "=%d", p->shards.at[r->shard].reuses);
+    if (s->source == SHARD_ALIAS)
+        text_add(out, "~%d", s->within);
     if (plan_in_arena(p, &p->shards.at[r->shard]))
         text_add(out, "@%lld", (long long)p->shards.at[r->shard].at);
     box_text(out, &r->box);
@@ -326,7 +339,8 @@ static void side_text(text *out, const trama_mesh *mesh, const trama_layout *lay
 void plan_summary(const plan *p, const trama_program *program, text *out)
 {
     plan_totals t = plan_count(p);
-    text_add(out, "rank %d: %d steps, %d of them compute, %d shards\n", p->rank, t.steps, t.computes, p->shards.n);
+    text_add(out, "rank %d: %d steps, %d of them compute, %d shards, %d of them read in place\n", p->rank, t.steps,
+             t.computes, p->shards.n, p->aliases.n);
     for (int i = 0; i < p->footprint.n; i++)
         if (p->footprint.at[i].bytes)
             text_add(out, "  buffers on place %d: %lld B, of which a step needs at most %lld B at a time\n", i,

@@ -22,6 +22,8 @@ typedef struct plan_options {
     int64_t staging_bytes; /* bytes of the staging buffer: message buffers of one change of layout on a place; 0:
                               STAGING_BYTES */
     int64_t arena_bytes;   /* least bytes of the buffers of a place that share an arena; 0: ARENA_BYTES */
+    int64_t in_place;      /* least elements that must follow each other where an operand is read in place instead of
+                              a copy; 0: LEAST_RUN */
     bool collectives;      /* GPUs can run collectives: changes of layout among them use these where they can */
     bool nccl_sums;        /* and sum in them, in any order: replicas are equal, but other meshes give other bits */
 } plan_options;
@@ -34,6 +36,7 @@ typedef enum {
     SHARD_MESSAGE,  /* made with the plan: one message, or elements for another memory of the rank; its box in row-major
                        order */
     SHARD_VIEW,     /* its box in place in another shard: one message that needs no buffer */
+    SHARD_ALIAS,    /* elements of another shard where they lie, in other dims: plan_alias_of */
     SHARD_WINDOW,   /* made with the plan: the staging buffer, 1-d */
     SHARD_BUNDLE,   /* made with the plan: messages that are sent as one, or parts of a collective, 1-d; a step that
                        uses a part uses the bundle */
@@ -57,9 +60,9 @@ typedef struct plan_shard {
     bool host;              /* in memory of the host program, also on a GPU's place where the rank has no other place */
     bool shared;            /* the other ranks of the node can read its memory */
     bool strided;           /* of the host: its elements may lie in any order, so messages are packed */
-    int import;
-    int within;   /* view: the shard it lies in; message: the staging buffer or bundle it lies in; others: their arena;
-                     -1: none */
+    int import;             /* its number in plan->imports, or of an alias in plan->aliases */
+    int within;   /* view, alias: the shard it lies in; message: the staging buffer or bundle it lies in; others: their
+                     arena; -1: none */
     int64_t at;   /* message in a staging buffer or bundle: its first element there; in an arena: the first byte */
     int reuses;   /* own: the shard, used no more, whose buffer it takes over, and which takes over none; -1 */
     int exchange; /* message in a bundle: the exchange that it belongs to */
@@ -197,9 +200,16 @@ typedef struct plan_import {
     int shard; /* the shard in the other plan */
 } plan_import;
 
+/* Where a box lies in a row-major buffer, in elements: its first one, and those along each dim. */
+typedef struct plan_alias {
+    int64_t at;
+    int64_t stride[TRAMA_MAX_NDIM];
+} plan_alias;
+
 typedef struct plan {
     int rank;
     ARRAY(plan_shard) shards;
+    ARRAY(plan_alias) aliases;
     ARRAY(plan_operand) operands;
     ARRAY(plan_call) calls;
     ARRAY(plan_step) steps;
@@ -240,6 +250,12 @@ static inline int64_t plan_shard_bytes(const plan_shard *s)
 {
     return box_count(&s->box) * (int64_t)trama_dtype_size(s->dtype);
 }
+
+static inline const plan_alias *plan_alias_of(const plan *p, const plan_shard *s)
+{
+    return &p->aliases.at[s->import];
+}
+plan_alias plan_dense(const box *b); /* of the box in a buffer of its own */
 
 /* Tile i of a shard, as a box; and the range of tiles that a box meets. */
 box plan_tile(const plan_shard *s, int i);
@@ -332,11 +348,13 @@ static inline bool plan_orders_arena(const plan_step *s)
     return s->kind == STEP_ORDER && s->exchange < 0;
 }
 
-/* The shard whose tiles a step uses when it uses `shard`: the bundle of a message in a bundle, else `shard`. */
+/* The shard whose tiles a step uses when it uses `shard`: the bundle of a message in a bundle, the shard that an alias
+ * lies in, else `shard`. */
 static inline int plan_used_as(const plan *p, int shard)
 {
-    int within = p->shards.at[shard].within;
-    return within >= 0 && p->shards.at[within].source == SHARD_BUNDLE ? within : shard;
+    const plan_shard *s = &p->shards.at[shard];
+    const bool other = s->source == SHARD_ALIAS || (s->within >= 0 && p->shards.at[s->within].source == SHARD_BUNDLE);
+    return other ? s->within : shard;
 }
 
 /* Numbers for all tiles of a plan: those of a shard follow each other. Shards with one buffer have the same. */

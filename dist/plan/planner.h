@@ -202,6 +202,10 @@ const plan_local_box *halo_find(const compute_group *g, int t, int place, int te
  * kept. */
 void merge_sums(partition *q, const bool *kept);
 
+/* finish/aliases.c: drops the steps that only reshape, transpose or cut out a value that is not kept, where its readers
+ * find the elements in place. */
+void read_in_place(partition *q, const bool *kept);
+
 /* finish/fuse_calls.c: marks each call of a step with the calls behind it that are done with it as one. */
 void fuse_calls(partition *q);
 

@@ -122,6 +122,12 @@ static void derive_node(trama_node *node, const trama_mesh *const *mesh, trama_v
             d_in[i] = reshard_colocated(node->where, d_in[i], node->in[i]);
 }
 
+static trama_value *sum_of(trama_where where, trama_value *x, trama_value *y)
+{
+    trama_value *joined = joined_windows(where, x, y);
+    return joined ? joined : trama_add_at(where, x, y);
+}
+
 /* Adds one node's contributions to the gradients of its operands. */
 static void back_through(trama_where where, trama_node *node, trama_value **d, const bool *on_path,
                          const bool *complete, const trama_mesh *const *mesh)
@@ -146,7 +152,7 @@ static void back_through(trama_where where, trama_node *node, trama_value **d, c
     for (int i = 0; i < node->op->n_in; i++) {
         int id = node->in[i]->id;
         if (node_wants(node, i) && d_in[i])
-            d[id] = d[id] ? trama_add_at(node->where, d[id], d_in[i]) : d_in[i];
+            d[id] = d[id] ? sum_of(node->where, d[id], d_in[i]) : d_in[i];
     }
     node->program->stage = outer;
 }

@@ -75,7 +75,12 @@ shard *shard_borrow(trama_context *c, int place, int rank, int64_t at, trama_dty
  * one for a use of the other. */
 shard *shard_part(const shard *base, int64_t first, int ndim, const int64_t *extent);
 
-/* Ends a shard of shard_lend, shard_within, shard_borrow or shard_part. */
+/* A shard of elements of another, which outlives it, from `first` on at distances of `stride`, with the handles of its
+ * tiles: tile i, a balanced piece along cut_dim, is part of tile i there. For reading. */
+shard *shard_alias(const shard *base, int64_t first, int ndim, const int64_t *extent, const int64_t *stride,
+                   int cut_dim);
+
+/* Ends a shard of shard_lend, shard_within, shard_borrow, shard_part or shard_alias. */
 void shard_end(shard *s);
 
 /* A shard in memory of the host, which only tasks touch: strides in elements, in any order. handle: the host's handle

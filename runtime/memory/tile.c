@@ -175,12 +175,16 @@ void tile_unmake(shard *s, buffer *memory)
     drop(s);
 }
 
-/* A shard of one tile without a handle yet, in the memory of another shard. */
-static shard *lent(const shard *base, int ndim, const int64_t *extent)
+/* A shard without a handle yet, in the memory of another shard. */
+static shard *lent(const shard *base, int ndim, const int64_t *extent, int cut_dim, int n_tiles)
 {
     shard *s = trama_alloc(sizeof *s);
-    *s = (shard){
-        .place = base->place, .dtype = base->dtype, .ndim = ndim, .data = base->data, .cut_dim = -1, .n_tiles = 1};
+    *s = (shard){.place = base->place,
+                 .dtype = base->dtype,
+                 .ndim = ndim,
+                 .data = base->data,
+                 .cut_dim = cut_dim,
+                 .n_tiles = n_tiles};
     memcpy(s->extent, extent, (size_t)ndim * sizeof *extent);
     make_room(s);
     measure(s);
@@ -191,7 +195,7 @@ static shard *lent(const shard *base, int ndim, const int64_t *extent)
 shard *shard_lend(trama_context *c, const shard *base, shard_rows rows, int ndim, const int64_t *extent,
                   const int64_t *stride)
 {
-    shard *s = lent(base, ndim, extent);
+    shard *s = lent(base, ndim, extent, -1, 1);
     memcpy(s->stride, stride, (size_t)ndim * sizeof *stride);
     register_rows(s, 0, rows);
     identify(c, s, 0);
@@ -234,9 +238,20 @@ shard *shard_borrow(trama_context *c, int place, int rank, int64_t at, trama_dty
 
 shard *shard_part(const shard *base, int64_t first, int ndim, const int64_t *extent)
 {
-    shard *s = lent(base, ndim, extent);
+    shard *s = lent(base, ndim, extent, -1, 1);
     s->part = true;
     s->tile[0] = base->tile[0];
+    s->data = (char *)s->data + (size_t)first * trama_dtype_size(s->dtype);
+    return s;
+}
+
+shard *shard_alias(const shard *base, int64_t first, int ndim, const int64_t *extent, const int64_t *stride,
+                   int cut_dim)
+{
+    shard *s = lent(base, ndim, extent, cut_dim, base->n_tiles);
+    s->part = true;
+    memcpy(s->stride, stride, (size_t)ndim * sizeof *stride);
+    memcpy(s->tile, base->tile, (size_t)s->n_tiles * sizeof *s->tile);
     s->data = (char *)s->data + (size_t)first * trama_dtype_size(s->dtype);
     return s;
 }

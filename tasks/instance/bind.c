@@ -33,6 +33,10 @@ shard *instance_lend(const instance *in, const plan_shard *s, const shard *base)
     const plan_shard *of = &in->of->plan->shards.at[s->within];
     if (of->source == SHARD_BUNDLE)
         return shard_part(base, s->at, s->box.ndim, s->box.n);
+    if (s->source == SHARD_ALIAS) {
+        const plan_alias *a = plan_alias_of(in->of->plan, s);
+        return shard_alias(base, a->at, s->box.ndim, s->box.n, a->stride, s->cut_dim);
+    }
     const box *outer = s->source == SHARD_VIEW ? &of->box : &s->box;
     int64_t stride[TRAMA_MAX_NDIM], step = 1;
     box_rows r;

@@ -333,6 +333,7 @@ static void run(garden *g, trama_target *target, const char *name)
     machine *m = simulation_machine(1 + below(g, 4), 1 + below(g, 2), 1 + below(g, 3));
     machine_vary(m, below(g, MACHINE_VARIANTS));
     simulation_options o = {.plan = {below(g, 4), 1 + 40 * below(g, 2), 1, chance(g, 30)}, .keep_all = chance(g, 20)};
+    o.plan.in_place = 1;
     o.plan.sum_tile = chance(g, 50) ? 16 : 0;
     pair both = pair_new(g->p, m, &o, name);
     for (int step = 0; step < 2; step++) {

@@ -75,6 +75,27 @@ START_TEST(one_tile_is_the_whole_shard)
 }
 END_TEST
 
+/* Rows 1 and 2 of each half of a [4, 6] shard, as [2, 2, 3]: two halves of columns. */
+START_TEST(an_alias_has_elements_and_tiles_of_its_shard)
+{
+    shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){4, 6}, 1, 2);
+    const int64_t extent[] = {2, 2, 3}, stride[] = {3, 6, 1};
+    shard *a = shard_alias(s, 6, 3, extent, stride, 0);
+    ck_assert_ptr_eq(a->data, (float *)s->data + 6);
+    ck_assert_int_eq(a->n_tiles, 2);
+    ck_assert_int_eq(a->count, 12);
+    for (int t = 0; t < 2; t++) {
+        ck_assert_ptr_eq(a->tile[t], s->tile[t]);
+        ck_assert_int_eq(a->offset[t], t);
+        ck_assert_int_eq(a->length[t], 1);
+    }
+    for (int d = 0; d < 3; d++)
+        ck_assert_int_eq(a->stride[d], stride[d]);
+    shard_end(a);
+    shard_put(ctx, s);
+}
+END_TEST
+
 START_TEST(shards_without_elements_have_a_usable_handle)
 {
     shard *s = shard_get(ctx, here(), TRAMA_F32, 2, (int64_t[]){0, 9}, 0, 1);
@@ -302,8 +323,9 @@ START_TEST(it_stops_and_frees_what_nobody_gave_back)
 END_TEST
 
 TESTS(it_starts, tiles_cut_each_dim_into_balanced_pieces, one_tile_is_the_whole_shard,
-      shards_without_elements_have_a_usable_handle, a_tile_of_2_to_the_32_elements_is_refused_with_the_remedy,
-      buffers_are_aligned, a_shard_that_comes_back_is_used_again, the_next_user_is_ordered_after_the_last,
+      an_alias_has_elements_and_tiles_of_its_shard, shards_without_elements_have_a_usable_handle,
+      a_tile_of_2_to_the_32_elements_is_refused_with_the_remedy, buffers_are_aligned,
+      a_shard_that_comes_back_is_used_again, the_next_user_is_ordered_after_the_last,
       the_pool_is_bounded_and_evicts_the_oldest, eviction_waits_for_what_is_under_way, an_impossible_shard_is_an_error,
       the_host_acquires_all_tiles_after_the_tasks, a_thousand_rounds_make_no_new_shards,
       readers_are_forgotten_in_order_and_without_a_copy, it_stops_and_frees_what_nobody_gave_back)

@@ -77,8 +77,7 @@ static message *arrived(run *r, const walker *k, const plan_step *s)
 
 static void store(walker *k, const plan_region *region, const double *data)
 {
-    const box *shard = &k->m->outer[region->shard];
-    FOR_EACH_ELEMENT(shard, &region->box, at)
+    FOR_EACH_ELEMENT(k->m, region->shard, &region->box, at)
     {
         k->m->data[region->shard][at] = *data++;
         k->m->known[region->shard][at] = 1;
@@ -87,8 +86,7 @@ static void store(walker *k, const plan_region *region, const double *data)
 
 static void forget_box(walker *k, int shard, const box *b)
 {
-    const box *whole = &k->m->outer[shard];
-    FOR_EACH_ELEMENT(whole, b, at)
+    FOR_EACH_ELEMENT(k->m, shard, b, at)
     {
         k->m->data[shard][at] = NAN;
         k->m->known[shard][at] = 0;
@@ -200,10 +198,9 @@ static bool run_call(run *r, walker *k, const plan_step *s, const plan_call *c, 
     reference_call(&call);
     for (int i = 0; i < node->op->n_out; i++) {
         const plan_region region = slice_of(&operand_of(k, s, c->out[i])->region, part);
-        const box *shard = &k->m->outer[region.shard];
         bool rounds = !node->op->exact && trama_dtype_is_float(node->out[i]->dtype);
         double error = rounds ? r->w->error * r->w->machine->places[s->place].kind : 0;
-        FOR_EACH_ELEMENT(shard, &region.box, at)
+        FOR_EACH_ELEMENT(k->m, region.shard, &region.box, at)
         {
             k->m->known[region.shard][at] = 1;
             k->m->data[region.shard][at] *= 1 + error;
@@ -314,13 +311,12 @@ static bool run_elements(run *r, walker *k, const plan_step *s, const plan_regio
         result[i] = s->scale;
     for (int o = first; o < end; o++) {
         const plan_region from = operand_of(k, s, o)->region;
-        const box *shard = &k->m->outer[from.shard];
         double *x = result;
         if (!box_equal(&from.box, &to.box)) {
             free(result);
             return fail(r, k, "source and destination are different boxes", &from);
         }
-        FOR_EACH_ELEMENT(shard, &from.box, at)
+        FOR_EACH_ELEMENT(k->m, from.shard, &from.box, at)
         {
             *x = o == first ? k->m->data[from.shard][at] : combined(s->reduce, *x, k->m->data[from.shard][at]);
             x++;
@@ -390,7 +386,7 @@ static bool run_send(run *r, walker *k, const plan_step *s)
     m->bytes = bytes_of(r, k, &from);
     m->data = trama_alloc((size_t)m->n * sizeof *m->data);
     double *x = m->data;
-    FOR_EACH_ELEMENT(&k->m->outer[from.shard], &from.box, at)
+    FOR_EACH_ELEMENT(k->m, from.shard, &from.box, at)
     *x++ = k->m->data[from.shard][at];
     count_message(r, k, s, k->sent);
     return true;

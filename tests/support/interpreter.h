@@ -17,9 +17,10 @@
 /* The buffers of one rank's plan. */
 typedef struct memory {
     const plan *p;
-    double **data;         /* [shard] its box, row-major; an import's is the other plan's; within another shard: there */
+    double **data; /* [shard] its box, row-major; an import's is the other plan's; within another shard: there */
     unsigned char **known; /* [shard] per element: has been written */
-    box *outer;            /* [shard] what data and known are row-major buffers of */
+    box *outer;            /* [shard] what data and known are buffers of */
+    plan_alias *lie;       /* [shard] where the elements of outer lie in them */
 } memory;
 
 /* kept[value id]: the memory that imports of the value come from; NULL where there are none. */
@@ -30,11 +31,13 @@ void memory_destroy(memory **m);
 trama_view memory_view(const memory *m, const plan_region *r, trama_shape global);
 bool memory_is_known(const memory *m, const plan_region *r);
 
-/* Where element number `element` of a box, in row-major order, lies in a row-major buffer of an outer box. */
+/* Where element number `element` of a box, in row-major order, lies in a row-major buffer of an outer box; or in the
+ * buffer of a shard. */
 int64_t box_place(const box *outer, const box *b, int64_t element);
-#define FOR_EACH_ELEMENT(outer, b, at)                                                                                 \
+int64_t memory_place(const memory *m, int shard, const box *b, int64_t element);
+#define FOR_EACH_ELEMENT(m, shard, b, at)                                                                              \
     for (int64_t element_ = 0, all_ = box_count(b), at = 0;                                                            \
-         element_ < all_ && (at = box_place(outer, b, element_), true); element_++)
+         element_ < all_ && (at = memory_place(m, shard, b, element_), true); element_++)
 
 /* A mapped program. */
 typedef struct world {

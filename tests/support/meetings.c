@@ -54,7 +54,7 @@ static void come(meetings *all, const memory *m, const plan_step *s)
         if (o->access != ACCESS_READ)
             continue;
         double *x = mine.data = trama_alloc((size_t)box_count(&o->region.box) * sizeof *x);
-        FOR_EACH_ELEMENT(&m->outer[o->region.shard], &o->region.box, at)
+        FOR_EACH_ELEMENT(m, o->region.shard, &o->region.box, at)
         *x++ = m->known[o->region.shard][at] ? m->data[o->region.shard][at] : NAN;
     }
     *ARRAY_PUSH(&all->arrivals) = mine;

@@ -15,6 +15,17 @@ int64_t box_place(const box *outer, const box *b, int64_t element)
     return at;
 }
 
+int64_t memory_place(const memory *m, int shard, const box *b, int64_t element)
+{
+    const plan_alias *lie = &m->lie[shard];
+    int64_t at = lie->at;
+    for (int d = b->ndim - 1; d >= 0; d--) {
+        at += (b->lo[d] - m->outer[shard].lo[d] + element % b->n[d]) * lie->stride[d];
+        element /= b->n[d];
+    }
+    return at;
+}
+
 memory *memory_new(const plan *p, memory *const *kept)
 {
     memory *m = trama_alloc(sizeof *m);
@@ -22,6 +33,7 @@ memory *memory_new(const plan *p, memory *const *kept)
     m->data = trama_alloc((size_t)p->shards.n * sizeof *m->data);
     m->known = trama_alloc((size_t)p->shards.n * sizeof *m->known);
     m->outer = trama_alloc((size_t)p->shards.n * sizeof *m->outer);
+    m->lie = trama_alloc((size_t)p->shards.n * sizeof *m->lie);
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
         if (s->source == SHARD_IMPORT) {
@@ -41,6 +53,7 @@ memory *memory_new(const plan *p, memory *const *kept)
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
         m->outer[i] = s->source == SHARD_VIEW ? p->shards.at[s->within].box : s->box;
+        m->lie[i] = s->source == SHARD_ALIAS ? *plan_alias_of(p, s) : plan_dense(&m->outer[i]);
         if (plan_in_arena(p, s)) { /* whose elements are bytes */
             m->data[i] = m->data[s->within] + s->at;
             m->known[i] = m->known[s->within] + s->at;
@@ -70,6 +83,7 @@ void memory_destroy(memory **memory_)
         free(m->data);
         free(m->known);
         free(m->outer);
+        free(m->lie);
     }
     free(m);
     *memory_ = NULL;
@@ -79,14 +93,13 @@ trama_view memory_view(const memory *m, const plan_region *r, trama_shape global
 {
     const plan_shard *s = &m->p->shards.at[r->shard];
     trama_view v = {.dtype = s->dtype, .ndim = s->box.ndim};
-    int64_t stride = 1, at = 0;
-    for (int d = v.ndim - 1; d >= 0; d--) {
+    int64_t at = m->lie[r->shard].at;
+    for (int d = 0; d < v.ndim; d++) {
         v.extent[d] = r->box.n[d];
         v.offset[d] = r->box.lo[d];
         v.global[d] = global.dim[d];
-        v.stride[d] = stride;
-        at += (r->box.lo[d] - s->box.lo[d]) * stride;
-        stride *= s->box.n[d];
+        v.stride[d] = m->lie[r->shard].stride[d];
+        at += (r->box.lo[d] - m->outer[r->shard].lo[d]) * v.stride[d];
     }
     v.data = m->data[r->shard] + at;
     return v;
@@ -94,8 +107,7 @@ trama_view memory_view(const memory *m, const plan_region *r, trama_shape global
 
 bool memory_is_known(const memory *m, const plan_region *r)
 {
-    const box *shard = &m->outer[r->shard];
-    FOR_EACH_ELEMENT(shard, &r->box, at)
+    FOR_EACH_ELEMENT(m, r->shard, &r->box, at)
     if (!m->known[r->shard][at])
         return false;
     return true;

@@ -49,7 +49,8 @@ void pair_try(const trama_program *program, const trama_target *target, int n, t
     for (int ranks = 1; ranks <= n_ranks; ranks++)
         for (int round = 0; round < 3; round++) {
             machine *m = machine_uniform(ranks, 2);
-            simulation_options o = {.plan = {.max_tiles = 1 + (ranks + round) % 3, 1, 1, .no_fusion = !round}};
+            simulation_options o = {
+                .plan = {.max_tiles = 1 + (ranks + round) % 3, 1, 1, .in_place = 1, .no_fusion = !round}};
             machine_vary(m, round < 2 ? 0 : ranks % MACHINE_VARIANTS);
             pair p = pair_new(program, m, &o, name);
             for (int i = 0; i < n; i++)

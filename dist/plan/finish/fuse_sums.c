@@ -111,16 +111,6 @@ static bool find_sums(const plan *p, const plan_uses *u, int shard, step_list *s
     return sums->n > 0;
 }
 
-/* [shard] whether a value that is kept lies in it. */
-static bool *find_kept(const plan *p, const bool *kept)
-{
-    bool *found = trama_alloc((size_t)max_i64(1, p->shards.n));
-    for (int i = 0; i < p->dist_values.n; i++)
-        for (int k = 0; kept[p->dist_values.at[i].value] && k < p->dist_values.at[i].pieces.n; k++)
-            found[p->dist_values.at[i].pieces.at[k].region.shard] = true;
-    return found;
-}
-
 /* The step's operands move to the end of the list, where there is room for the terms behind them. */
 static void take_sum(plan *p, plan_uses *u, const plan_step *sum, plan_use reader)
 {
@@ -176,7 +166,7 @@ void merge_sums(partition *q, const bool *kept)
     plan *p = q->p;
     int n = 0;
     plan_uses uses = plan_find_uses(p);
-    bool *done = find_kept(p, kept);
+    bool *done = plan_kept_shards(p, kept);
     for (int i = 0; i < p->steps.n; i++) {
         if (p->steps.at[i].kind != STEP_REDUCE || !p->steps.at[i].n_operands)
             continue;

@@ -45,3 +45,12 @@ void plan_uses_add(plan_uses *u, int shard, plan_use use)
         last = moved;
     }
 }
+
+bool *plan_kept_shards(const plan *p, const bool *kept)
+{
+    bool *found = trama_alloc((size_t)max_i64(1, p->shards.n));
+    for (int i = 0; i < p->dist_values.n; i++)
+        for (int k = 0; kept[p->dist_values.at[i].value] && k < p->dist_values.at[i].pieces.n; k++)
+            found[p->dist_values.at[i].pieces.at[k].region.shard] = true;
+    return found;
+}

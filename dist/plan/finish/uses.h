@@ -26,4 +26,7 @@ int plan_uses_from(const plan_uses *u, int shard, int from);
 /* Adds a use, behind those that the list has of its step. */
 void plan_uses_add(plan_uses *u, int shard, plan_use use);
 
+/* [shards] whether a value that is kept lies in it. memory: the caller frees it. */
+bool *plan_kept_shards(const plan *p, const bool *kept);
+
 #endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results without a buffer: on the cores, a reshaped, transposed or cut-out operand is read where its elements lie.
+ * Each tile of the result is part of the operand's tile of the same number, so StarPU orders their users. A peephole
+ * over finished steps; it changes no element and no message. */
+#include <string.h>
+
+#include "planner.h"
+#include "uses.h"
+
+enum { LEAST_RUN = 16 /* elements that follow each other: less than that is read faster from a copy */ };
+
+typedef struct alias_pass {
+    plan *p;
+    const trama_program *program;
+    plan_uses uses;
+    bool *bound; /* [shards] a value that is kept lies there, or a shard lies in it */
+} alias_pass;
+
+static const plan_operand *operand_of(const plan *p, plan_use use)
+{
+    return plan_step_operand(p, &p->steps.at[use.step], use.which);
+}
+
+/* ---- The steps ---- */
+
+/* The op that a step does, if it has a view and is all that the step does; NULL: it is not. */
+static const trama_node *only_view(const alias_pass *a, const plan_step *s)
+{
+    if (s->kind != STEP_COMPUTE || s->n_calls != 1 || s->n_terms)
+        return NULL;
+    const trama_node *node = a->program->nodes.at[a->p->calls.at[s->call].node];
+    return node->op->view ? node : NULL;
+}
+
+static bool can_read(const alias_pass *a, plan_use use)
+{
+    const plan_step *s = &a->p->steps.at[use.step];
+    return s->kind <= STEP_REDUCE && !plan_on_gpu(a->p, s->place);
+}
+
+/* The op that makes all of a shard of another one, which is set; NULL: there is none, or others use the shard. */
+static const trama_node *find_maker(const alias_pass *a, int shard, int *source)
+{
+    const plan *p = a->p;
+    const trama_node *maker = NULL;
+    *source = -1;
+    for (int i = 0; i < a->uses.of[shard].n; i++) {
+        const plan_use use = a->uses.of[shard].at[i];
+        const plan_step *s = &p->steps.at[use.step];
+        if (operand_of(p, use)->access == ACCESS_READ) {
+            if (!can_read(a, use))
+                return NULL;
+            continue;
+        }
+        if (!(maker = only_view(a, s)))
+            return NULL;
+        const int from = plan_step_operand(p, s, p->calls.at[s->call].in[0])->region.shard;
+        if (*source >= 0 && from != *source)
+            return NULL;
+        *source = from;
+    }
+    return maker;
+}
+
+static bool is_source(const plan_shard *of, const plan_shard *s)
+{
+    return (of->source == SHARD_OWN || of->source == SHARD_ALIAS) && of->place == s->place && of->dtype == s->dtype;
+}
+
+/* ---- The elements ---- */
+
+static trama_view view_of(const plan_shard *s, const int64_t *stride)
+{
+    trama_view v = {.dtype = s->dtype, .ndim = s->box.ndim};
+    memcpy(v.extent, s->box.n, sizeof v.extent);
+    memcpy(v.offset, s->box.lo, sizeof v.offset);
+    memcpy(v.stride, stride, sizeof v.stride);
+    return v;
+}
+
+/* Whether so many elements follow each other in memory, or all. */
+static bool has_runs(const trama_view *v, int64_t least)
+{
+    int64_t run = 1, all = 1;
+    for (int d = v->ndim - 1; d >= 0; d--) {
+        run *= run == all && (v->extent[d] == 1 || v->stride[d] == run) ? v->extent[d] : 1;
+        all *= v->extent[d];
+    }
+    return run >= least || run == all;
+}
+
+/* The dim that has the cut of x: the same dim, or one with pieces of the same elements; -1: none has. */
+static int find_cut(const trama_view *x, int dim, int parts, const trama_view *y)
+{
+    const int64_t n = x->extent[dim], piece = n / parts * x->stride[dim];
+    for (int d = 0; d < y->ndim; d++) {
+        const int64_t m = y->extent[d];
+        const bool even = n % parts == 0 && m % parts == 0 && m / parts * y->stride[d] == piece;
+        if (m >= parts && (even || (m == n && y->stride[d] == x->stride[dim])))
+            return d;
+    }
+    return -1;
+}
+
+/* ---- The pass ---- */
+
+static void drop_makers(alias_pass *a, int shard)
+{
+    for (int i = 0; i < a->uses.of[shard].n; i++)
+        if (operand_of(a->p, a->uses.of[shard].at[i])->access != ACCESS_READ)
+            a->p->steps.at[a->uses.of[shard].at[i].step].n_calls = 0;
+}
+
+static bool make_alias(plan *p, int64_t least_run, const trama_node *maker, int shard, int source)
+{
+    plan_shard *s = &p->shards.at[shard];
+    const plan_shard *of = &p->shards.at[source];
+    const plan_alias dense = plan_dense(&of->box), *base = of->source == SHARD_ALIAS ? plan_alias_of(p, of) : &dense;
+    const trama_view x = view_of(of, base->stride);
+    trama_view y = view_of(s, dense.stride);
+    int64_t at;
+    if (!is_source(of, s) || !maker->op->view(maker, &x, &y, &at))
+        return false;
+    const int cut = of->cut_parts > 1 ? find_cut(&x, of->cut_dim, of->cut_parts, &y) : -1;
+    if ((of->cut_parts > 1 && cut < 0) || !has_runs(&y, least_run))
+        return false;
+    plan_alias made = {.at = base->at + at};
+    memcpy(made.stride, y.stride, sizeof made.stride);
+    *s = (plan_shard){.source = SHARD_ALIAS,
+                      .value = s->value,
+                      .place = s->place,
+                      .dtype = s->dtype,
+                      .box = s->box,
+                      .cut_dim = cut,
+                      .cut_parts = of->cut_parts,
+                      .import = p->aliases.n,
+                      .within = plan_buffer_of(p, source),
+                      .reuses = -1,
+                      .lane = s->lane};
+    *ARRAY_PUSH(&p->aliases) = made;
+    return true;
+}
+
+static void drop_steps(plan *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->steps.n; i++)
+        if (p->steps.at[i].kind != STEP_COMPUTE || p->steps.at[i].n_calls)
+            p->steps.at[n++] = p->steps.at[i];
+    p->steps.n = n;
+}
+
+void read_in_place(partition *q, const bool *kept)
+{
+    plan *p = q->p;
+    const int64_t least = q->s.options.in_place ? q->s.options.in_place : LEAST_RUN;
+    alias_pass a = {p, q->s.program, plan_find_uses(p), plan_kept_shards(p, kept)};
+    for (int i = 0; i < p->shards.n; i++)
+        if (p->shards.at[i].within >= 0)
+            a.bound[p->shards.at[i].within] = true;
+    for (int i = 0, source; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        if (s->source != SHARD_OWN || a.bound[i] || plan_on_gpu(p, s->place) || !box_count(&s->box))
+            continue;
+        const trama_node *maker = find_maker(&a, i, &source);
+        if (maker && make_alias(p, least, maker, i, source))
+            drop_makers(&a, i);
+    }
+    drop_steps(p);
+    free(a.bound);
+    plan_uses_free(&a.uses);
+}
