@@ -127,14 +127,19 @@ typedef struct strip {
     int64_t from, n;
     int n_parts;
     trama_value *part[MOST_JOINED];
+    const trama_value *gradient_of[MOST_JOINED]; /* of each part, as of a node */
 } strip;
 
-static void add_parts(strip *s, trama_value *x)
+/* The operand of a window, or the values that it joins. */
+static void add_parts(strip *s, const trama_node *window)
 {
-    const trama_node *node = x->node;
-    const bool joined = node && node->op->infer == concat_infer && node->attributes->integer[CONCAT_AXIS] == s->axis;
-    for (int i = 0; i < (joined ? node->op->n_in : 1) && s->n_parts < MOST_JOINED; i++)
-        s->part[s->n_parts++] = joined ? node->in[i] : x;
+    const trama_node *made = window->in[0]->node;
+    const bool joined = made && made->op->infer == concat_infer && made->attributes->integer[CONCAT_AXIS] == s->axis;
+    const trama_node *node = joined ? made : window;
+    for (; s->n_parts < node->op->n_in; s->n_parts++) {
+        s->part[s->n_parts] = node->in[s->n_parts];
+        s->gradient_of[s->n_parts] = node->gradient_of[s->n_parts];
+    }
 }
 
 static strip strip_of(const trama_value *v)
@@ -150,7 +155,7 @@ static strip strip_of(const trama_value *v)
         s = (strip){.axis = d, .from = from, .n = n};
     }
     if (s.axis >= 0)
-        add_parts(&s, node->in[0]);
+        add_parts(&s, node);
     return s;
 }
 
@@ -160,10 +165,13 @@ trama_value *joined_windows(trama_where where, trama_value *x, trama_value *y)
     const strip *first = a.from < b.from ? &a : &b, *second = a.from < b.from ? &b : &a;
     if (a.axis < 0 || b.axis != a.axis || first->from + first->n != second->from || a.n_parts + b.n_parts > MOST_JOINED)
         return NULL;
-    trama_value *part[2 * MOST_JOINED];
-    memcpy(part, first->part, sizeof first->part);
-    memcpy(part + first->n_parts, second->part, sizeof second->part);
-    trama_value *both = concat(where, a.axis, a.n_parts + b.n_parts, part);
+    strip all = *first;
+    memcpy(all.part + first->n_parts, second->part, (size_t)second->n_parts * sizeof *second->part);
+    memcpy(all.gradient_of + first->n_parts, second->gradient_of,
+           (size_t)second->n_parts * sizeof *second->gradient_of);
+    trama_value *both = concat(where, a.axis, a.n_parts + b.n_parts, all.part);
+    if (both && both->node->op->n_in == a.n_parts + b.n_parts)
+        memcpy(both->node->gradient_of, all.gradient_of, (size_t)both->node->op->n_in * sizeof *all.gradient_of);
     int64_t offset[TRAMA_MAX_NDIM] = {0};
     offset[a.axis] = -first->from;
     return !both || a.n + b.n == x->shape.dim[a.axis] ? both : trama_window_at(where, both, offset, x->shape);

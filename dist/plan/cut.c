@@ -81,9 +81,10 @@ static int merged_dim_of(const trama_rule *rule, int t, const box *b, int parts)
     for (int d = 0; d < b->ndim && rule->n_out == 1; d++) {
         const rule_dim *dim = &rule->tensor[t].dim[d];
         const int f = dim->n > 1 ? dim->factor[0] : -1;
+        const int64_t minor = f >= 0 ? cut_minor_extent(rule, dim, f) : 0;
         bool equal_only;
-        if (f >= 0 && leads(rule, f) && rule_splittable(rule, f, &equal_only) && (best < 0 || b->n[d] > b->n[best]) &&
-            b->n[d] % (parts * cut_minor_extent(rule, dim, f)) == 0)
+        if (minor > 0 && leads(rule, f) && rule_splittable(rule, f, &equal_only) &&
+            (best < 0 || b->n[d] > b->n[best]) && b->n[d] % (parts * minor) == 0)
             best = d;
     }
     return best;

@@ -336,11 +336,21 @@ static void side_text(text *out, const trama_mesh *mesh, const trama_layout *lay
         text_add(out, "boxes of the host");
 }
 
+int plan_count_copies(const plan *p, const trama_program *program)
+{
+    int n = 0;
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *s = &p->steps.at[i];
+        n += s->kind == STEP_COMPUTE && s->n_calls == 1 && program->nodes.at[p->calls.at[s->call].node]->op->view;
+    }
+    return n;
+}
+
 void plan_summary(const plan *p, const trama_program *program, text *out)
 {
     plan_totals t = plan_count(p);
-    text_add(out, "rank %d: %d steps, %d of them compute, %d shards, %d of them read in place\n", p->rank, t.steps,
-             t.computes, p->shards.n, p->aliases.n);
+    text_add(out, "rank %d: %d steps, %d of them compute and %d only rearrange; %d shards, %d of them read in place\n",
+             p->rank, t.steps, t.computes, plan_count_copies(p, program), p->shards.n, p->aliases.n);
     for (int i = 0; i < p->footprint.n; i++)
         if (p->footprint.at[i].bytes)
             text_add(out, "  buffers on place %d: %lld B, of which a step needs at most %lld B at a time\n", i,

@@ -379,6 +379,9 @@ typedef struct plan_totals {
 } plan_totals;
 plan_totals plan_count(const plan *p);
 
+/* Steps that only copy elements to other places, by reshapes, transposes, windows or strides. */
+int plan_count_copies(const plan *p, const trama_program *program);
+
 /* All steps, one a line; or a table of exchanges and totals. */
 void plan_describe(const plan *p, const trama_program *program, text *out);
 void plan_summary(const plan *p, const trama_program *program, text *out);

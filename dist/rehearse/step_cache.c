@@ -33,7 +33,7 @@ static double use(walk *w, const plan_step *s)
         const plan_operand *o = plan_step_operand(p, s, i);
         if (o->access == ACCESS_NONE)
             continue;
-        last_use *last = &w->of_shard[o->region.shard];
+        last_use *last = &w->of_shard[plan_used_as(p, o->region.shard)];
         const double bytes = (double)plan_region_bytes(p, &o->region);
         used += bytes;
         if (core >= 0 && last->core == core && w->clock[core] + used - last->clock <= w->source->kind->cache)
@@ -44,7 +44,7 @@ static double use(walk *w, const plan_step *s)
     for (int i = 0; i < s->n_operands; i++) {
         const plan_operand *o = plan_step_operand(p, s, i);
         if (o->access != ACCESS_NONE && s->kind != STEP_SEND)
-            w->of_shard[o->region.shard] = (last_use){core, core >= 0 ? w->clock[core] : 0};
+            w->of_shard[plan_used_as(p, o->region.shard)] = (last_use){core, core >= 0 ? w->clock[core] : 0};
     }
     return cached;
 }

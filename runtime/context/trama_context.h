@@ -88,7 +88,7 @@ typedef struct trama_config {
     bool map_by_order;
 
     bool verify;    /* make and verify the plans of all ranks on each before a target first runs, TRAMA_VERIFY=1 */
-    bool no_fusion; /* one task an op: for comparisons */
+    bool no_fusion; /* one task an op, and no operand read in place: for comparisons */
     bool keep_blas_kernels; /* do not re-select the kernels of a BLAS that does not know this CPU */
     bool tf32;              /* products of f32 on GPUs round their operands to 10 bits of mantissa, TRAMA_TF32=1 */
 

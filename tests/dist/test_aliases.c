@@ -9,6 +9,7 @@
 #include "suite.h"
 #include "trama_array.h"
 #include "trama_composed.h"
+#include "trama_convolution.h"
 #include "trama_ops.h"
 #include "verify_plan.h"
 
@@ -123,16 +124,9 @@ static void job_end(job *j)
     machine_destroy(&j->m);
 }
 
-/* Steps that only move elements of one value to another. */
 static int count_copies(const job *j)
 {
-    const plan *p = plan_of(j);
-    int n = 0;
-    for (int i = 0; i < p->steps.n; i++) {
-        const plan_step *s = &p->steps.at[i];
-        n += s->kind == STEP_COMPUTE && s->n_calls == 1 && j->p->nodes.at[p->calls.at[s->call].node]->op->view;
-    }
-    return n;
+    return plan_count_copies(plan_of(j), j->p);
 }
 
 START_TEST(operands_are_read_where_they_lie)
@@ -156,6 +150,37 @@ START_TEST(a_value_that_is_kept_has_a_buffer)
     ck_assert_int_eq(plan_of(&j)->aliases.n, 0);
     ck_assert_int_eq(count_copies(&j), 1);
     job_end(&j);
+}
+END_TEST
+
+/* A slice that is used long after the rest would hold up a buffer of which it is a quarter; a half of one may. */
+START_TEST(a_small_part_does_not_hold_a_large_buffer_up)
+{
+    static const struct {
+        int64_t rows;
+        int aliases;
+        bool again; /* the rest is used then too */
+    } ways[] = {{2, 0, false}, {4, 1, false}, {2, 1, true}};
+    for (int i = 0; i < 3; i++) {
+        machine *m = machine_uniform(1, 2);
+        trama_program *p = trama_program_create();
+        trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(8, 4, 32));
+        trama_value *all = trama_tanh(x), *part = trama_slice(all, 0, 1, ways[i].rows), *z = trama_softmax(part, -1);
+        for (int k = 0; k < 70; k++)
+            z = trama_softmax(z, -1);
+        z = trama_add(z, trama_softmax(part, -1));
+        trama_target *t =
+            trama_target_at(NOWHERE, p, "t", 1 + ways[i].again, (trama_value *[]){z, trama_softmax(all, -1)});
+        pair both = pair_new(p, m, &(simulation_options){.plan = {.max_tiles = 1, 1, 1}}, "a small part");
+        dense data = dense_random(x->shape, 7, -1, 1, false);
+        pair_feed(&both, x, &data);
+        pair_run(&both, t, 1e-12);
+        ck_assert_int_eq(simulation_plan(both.many, 0)->aliases.n, ways[i].aliases);
+        dense_free(&data);
+        pair_free(&both);
+        trama_program_destroy(&p);
+        machine_destroy(&m);
+    }
 }
 END_TEST
 
@@ -236,6 +261,22 @@ START_TEST(damage_is_found)
 }
 END_TEST
 
+/* Dims of several factors are cut by the first one: groups of channels, of which these have none. */
+START_TEST(merged_dims_may_be_empty)
+{
+    trama_program *p = trama_program_create();
+    trama_value *x = trama_parameter(p, "x", TRAMA_F64, TRAMA_SHAPE(3, 4, 9), &(trama_init){-1, 1, 1, 1});
+    trama_value *w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(0, 2, 3), &(trama_init){-1, 1, 1, 2});
+    trama_value *y = trama_conv(x, w, NULL, &(trama_windows){.groups = 2});
+    trama_value *flat = trama_reshape(trama_tanh(trama_transpose(y, NULL)), TRAMA_SHAPE(7, 0));
+    trama_target *t =
+        trama_target_at(NOWHERE, p, "t", 2, (trama_value *[]){flat, trama_gradient(trama_sum(trama_mul(y, y)), w)});
+    ck_assert_msg(t != NULL, "%s", trama_program_error(p));
+    pair_try(p, t, 0, NULL, NULL, 2, 1e-12, "no channels");
+    trama_program_destroy(&p);
+}
+END_TEST
+
 /* The gradients of three parts that lie beside each other are joined, in any order of the parts. */
 START_TEST(gradients_of_parts_are_joined)
 {
@@ -273,9 +314,11 @@ int main(void)
 {
     const TTest *tests[] = {operands_are_read_where_they_lie,
                             a_value_that_is_kept_has_a_buffer,
+                            a_small_part_does_not_hold_a_large_buffer_up,
                             states_and_inputs_are_copied,
                             results_are_those_of_one_device,
                             damage_is_found,
+                            merged_dims_may_be_empty,
                             gradients_of_parts_are_joined};
     return suite_run("aliases", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

@@ -7,7 +7,10 @@
 #include "planner.h"
 #include "uses.h"
 
-enum { LEAST_RUN = 16 /* elements that follow each other: less than that is read faster from a copy */ };
+enum {
+    LEAST_RUN = 16, /* elements that follow each other: less than that is read faster from a copy */
+    SOON = 64       /* steps: for so many a buffer may wait for readers of few of its elements */
+};
 
 typedef struct alias_pass {
     plan *p;
@@ -104,14 +107,7 @@ static int find_cut(const trama_view *x, int dim, int parts, const trama_view *y
 
 /* ---- The pass ---- */
 
-static void drop_makers(alias_pass *a, int shard)
-{
-    for (int i = 0; i < a->uses.of[shard].n; i++)
-        if (operand_of(a->p, a->uses.of[shard].at[i])->access != ACCESS_READ)
-            a->p->steps.at[a->uses.of[shard].at[i].step].n_calls = 0;
-}
-
-static bool make_alias(plan *p, int64_t least_run, const trama_node *maker, int shard, int source)
+static void make_alias(plan *p, int64_t least_run, const trama_node *maker, int shard, int source)
 {
     plan_shard *s = &p->shards.at[shard];
     const plan_shard *of = &p->shards.at[source];
@@ -120,10 +116,10 @@ static bool make_alias(plan *p, int64_t least_run, const trama_node *maker, int 
     trama_view y = view_of(s, dense.stride);
     int64_t at;
     if (!is_source(of, s) || !maker->op->view(maker, &x, &y, &at))
-        return false;
+        return;
     const int cut = of->cut_parts > 1 ? find_cut(&x, of->cut_dim, of->cut_parts, &y) : -1;
     if ((of->cut_parts > 1 && cut < 0) || !has_runs(&y, least_run))
-        return false;
+        return;
     plan_alias made = {.at = base->at + at};
     memcpy(made.stride, y.stride, sizeof made.stride);
     *s = (plan_shard){.source = SHARD_ALIAS,
@@ -138,14 +134,69 @@ static bool make_alias(plan *p, int64_t least_run, const trama_node *maker, int 
                       .reuses = -1,
                       .lane = s->lane};
     *ARRAY_PUSH(&p->aliases) = made;
-    return true;
 }
 
-static void drop_steps(plan *p)
+static bool makes_alias(const alias_pass *a, const plan_step *s)
 {
+    return only_view(a, s) &&
+           a->p->shards.at[plan_step_operand(a->p, s, a->p->calls.at[s->call].out[0])->region.shard].source ==
+               SHARD_ALIAS;
+}
+
+/* The last step that uses a shard and stays; -1. */
+static int last_use(const alias_pass *a, int shard)
+{
+    int i = a->uses.of[shard].n - 1;
+    while (i >= 0 && makes_alias(a, &a->p->steps.at[a->uses.of[shard].at[i].step]))
+        i--;
+    return i < 0 ? -1 : a->uses.of[shard].at[i].step;
+}
+
+/* [shards] whether the aliases in it would hold a buffer up for long, of which they are less than half. */
+static bool *find_held_up(const alias_pass *a)
+{
+    const plan *p = a->p;
+    const size_t n = (size_t)max_i64(1, p->shards.n);
+    int64_t *late = trama_alloc(n * sizeof *late); /* bytes of aliases that are used after it */
+    bool *held_up = trama_alloc(n);
+    for (int i = 0; i < p->shards.n; i++) {
+        const plan_shard *s = &p->shards.at[i];
+        if (s->source == SHARD_ALIAS && last_use(a, i) > last_use(a, s->within) + SOON)
+            late[s->within] += plan_shard_bytes(s);
+    }
+    for (int i = 0; i < p->shards.n; i++)
+        held_up[i] = late[i] && plan_shard_bytes(&p->shards.at[i]) > 2 * late[i];
+    free(late);
+    return held_up;
+}
+
+/* Gives buffers back to the aliases in shards that they would hold up; before: [shards] as they were. */
+static void undo_aliases(const alias_pass *a, const plan_shard *before)
+{
+    plan *p = a->p;
+    bool *held_up = find_held_up(a);
+    int n = 0;
+    for (int i = 0; i < p->shards.n; i++) {
+        plan_shard *s = &p->shards.at[i];
+        if (s->source != SHARD_ALIAS)
+            continue;
+        const plan_alias alias = *plan_alias_of(p, s);
+        s->import = n;
+        if (held_up[s->within])
+            *s = before[i];
+        else
+            p->aliases.at[n++] = alias;
+    }
+    p->aliases.n = n;
+    free(held_up);
+}
+
+static void drop_makers(const alias_pass *a)
+{
+    plan *p = a->p;
     int n = 0;
     for (int i = 0; i < p->steps.n; i++)
-        if (p->steps.at[i].kind != STEP_COMPUTE || p->steps.at[i].n_calls)
+        if (!makes_alias(a, &p->steps.at[i]))
             p->steps.at[n++] = p->steps.at[i];
     p->steps.n = n;
 }
@@ -155,6 +206,10 @@ void read_in_place(partition *q, const bool *kept)
     plan *p = q->p;
     const int64_t least = q->s.options.in_place ? q->s.options.in_place : LEAST_RUN;
     alias_pass a = {p, q->s.program, plan_find_uses(p), plan_kept_shards(p, kept)};
+    const size_t bytes = (size_t)p->shards.n * sizeof *p->shards.at;
+    plan_shard *before = trama_alloc(bytes);
+    if (bytes)
+        memcpy(before, p->shards.at, bytes);
     for (int i = 0; i < p->shards.n; i++)
         if (p->shards.at[i].within >= 0)
             a.bound[p->shards.at[i].within] = true;
@@ -163,10 +218,12 @@ void read_in_place(partition *q, const bool *kept)
         if (s->source != SHARD_OWN || a.bound[i] || plan_on_gpu(p, s->place) || !box_count(&s->box))
             continue;
         const trama_node *maker = find_maker(&a, i, &source);
-        if (maker && make_alias(p, least, maker, i, source))
-            drop_makers(&a, i);
+        if (maker)
+            make_alias(p, least, maker, i, source);
     }
-    drop_steps(p);
+    undo_aliases(&a, before);
+    drop_makers(&a);
+    free(before);
     free(a.bound);
     plan_uses_free(&a.uses);
 }
