@@ -211,13 +211,13 @@ trama_status stride_infer(trama_rule *rule, const trama_node *node)
     return TRAMA_OK;
 }
 
-bool stride_view(const trama_node *node, const trama_view *x, trama_view *y, int64_t *at)
+bool stride_view(const trama_attributes *a, const trama_view *x, trama_view *y, int64_t *at)
 {
     bool within = true;
     *at = 0;
     for (int d = 0; d < y->ndim; d++) {
-        const int64_t step = node->attributes->integer[STRIDE_STEP + d], lo = y->offset[d] * step - x->offset[d];
-        within &= lo >= 0 && y->extent[d] > 0 && lo + (y->extent[d] - 1) * step < x->extent[d];
+        const int64_t step = a->integer[STRIDE_STEP + d], lo = y->offset[d] * step - x->offset[d];
+        within &= lo >= 0 && lo + (y->extent[d] - 1) * step < x->extent[d];
         y->stride[d] = x->stride[d] * step;
         *at += lo * x->stride[d];
     }

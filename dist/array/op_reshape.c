@@ -317,9 +317,9 @@ static bool is_one_run(const trama_view *x, int from, int to, int64_t *stride)
 
 /* The boxes fall into runs of dims with equal numbers of elements, as the shapes do; so x has the elements of y and no
  * others. */
-bool reshape_view(const trama_node *node, const trama_view *x, trama_view *y, int64_t *at)
+bool reshape_view(const trama_attributes *a, const trama_view *x, trama_view *y, int64_t *at)
 {
-    (void)node;
+    (void)a;
     *at = 0;
     for (int i = 0, o = 0; i < x->ndim || o < y->ndim;) {
         const int first_in = i, first_out = o;

@@ -45,11 +45,13 @@ static int memory_of(const plan *p, const plan_region *r)
 
 static bool share_elements(const plan *p, const plan_region *a, const plan_region *b)
 {
+    const bool alias = p->shards.at[a->shard].source == SHARD_ALIAS || p->shards.at[b->shard].source == SHARD_ALIAS;
     box common;
-    if (a->shard != b->shard &&
-        (p->shards.at[a->shard].source == SHARD_ALIAS || p->shards.at[b->shard].source == SHARD_ALIAS))
-        return memory_of(p, a) == memory_of(p, b); /* their boxes have other dims */
-    return memory_of(p, a) == memory_of(p, b) && box_intersect(&a->box, &b->box, &common) && box_count(&common);
+    if (memory_of(p, a) != memory_of(p, b))
+        return false;
+    if (alias && a->shard != b->shard)
+        return true; /* their boxes have other dims */
+    return box_intersect(&a->box, &b->box, &common) && box_count(&common);
 }
 
 static bool overlap(const fused_calls *f, int operand, int other)

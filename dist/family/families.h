@@ -10,7 +10,7 @@ typedef trama_status infer_function(trama_rule *rule, const trama_node *node);
 typedef trama_status dtype_function(const trama_node *node, trama_dtype *dtype);
 typedef void gradient_function(const trama_node *node, trama_value *const *d_out, trama_value **d_in);
 typedef void split_form_function(const trama_node *node, int dim, int64_t n, trama_value **out);
-typedef bool view_function(const trama_node *node, const trama_view *x, trama_view *y, int64_t *at);
+typedef bool view_function(const trama_attributes *a, const trama_view *x, trama_view *y, int64_t *at);
 
 infer_function matmul_infer, div_infer, scale_infer, affine_infer, div_scalar_infer, cast_infer, sum_infer, max_infer,
     min_infer, whole_infer, expand_infer, softmax_infer, transpose_infer, window_infer, source_infer;

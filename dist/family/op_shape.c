@@ -42,12 +42,12 @@ void transpose_gradient(const trama_node *node, trama_value *const *d_out, trama
     d_in[0] = trama_transpose_at(node->where, d_out[0], inverse);
 }
 
-bool transpose_view(const trama_node *node, const trama_view *x, trama_view *y, int64_t *at)
+bool transpose_view(const trama_attributes *a, const trama_view *x, trama_view *y, int64_t *at)
 {
     bool within = true;
     *at = 0;
     for (int d = 0; d < y->ndim; d++) {
-        const int from = (int)node->attributes->integer[SHAPE_DIM + d];
+        const int from = (int)a->integer[SHAPE_DIM + d];
         const int64_t lo = y->offset[d] - x->offset[from];
         within &= lo >= 0 && lo + y->extent[d] <= x->extent[from];
         y->stride[d] = x->stride[from];

@@ -130,12 +130,12 @@ void window_gradient(const trama_node *node, trama_value *const *d_out, trama_va
     d_in[0] = trama_window_at(node->where, d_out[0], back, node->in[0]->shape);
 }
 
-bool window_view(const trama_node *node, const trama_view *x, trama_view *y, int64_t *at)
+bool window_view(const trama_attributes *a, const trama_view *x, trama_view *y, int64_t *at)
 {
     bool within = true;
     *at = 0;
     for (int d = 0; d < y->ndim; d++) {
-        const int64_t lo = y->offset[d] + node->attributes->integer[WINDOW_OFFSET + d] - x->offset[d];
+        const int64_t lo = y->offset[d] + a->integer[WINDOW_OFFSET + d] - x->offset[d];
         within &= lo >= 0 && lo + y->extent[d] <= x->extent[d];
         y->stride[d] = x->stride[d];
         *at += lo * x->stride[d];

@@ -103,7 +103,7 @@ struct trama_op {
     /* Sets the strides of y, a box of the result, and *at, the elements from the first of x, a box of the operand, to
      * the first of y, if all of y's elements are elements of x; else false. x has extents, offsets and strides, y extents
      * and offsets. NULL: they are not. */
-    bool (*view)(const struct trama_node *node, const trama_view *x, trama_view *y, int64_t *at);
+    bool (*view)(const trama_attributes *attributes, const trama_view *x, trama_view *y, int64_t *at);
     trama_status (*own)(const trama_call *call); /* kernel of a user-defined op (trama_op_define.h); NULL: built in */
     trama_status (*own_cuda)(const trama_call *call, void *stream); /* the same on a GPU; NULL: CPUs only */
     /* Names of the integer slots in order, then of the reals: "trans_x trans_y | ". "perm[8]" names 8 slots. "*f" names

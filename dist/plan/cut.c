@@ -63,17 +63,6 @@ int cut_factor(const trama_rule *rule, int t, int dim)
     return f < rule->n_factors && may && rule_splittable(rule, f, &equal_only) ? f : -1;
 }
 
-/* Whether factor f is the first of its dim wherever it is. */
-static bool leads(const trama_rule *rule, int f)
-{
-    for (int t = 0; t < rule->n_in + rule->n_out; t++) {
-        const int d = rule_dim_of(rule, t, f);
-        if (d >= 0 && rule->tensor[t].dim[d].factor[0] != f)
-            return false;
-    }
-    return true;
-}
-
 /* The dim that has most indices of those whose first factor falls into equal parts; -1. */
 static int merged_dim_of(const trama_rule *rule, int t, const box *b, int parts)
 {
@@ -83,8 +72,8 @@ static int merged_dim_of(const trama_rule *rule, int t, const box *b, int parts)
         const int f = dim->n > 1 ? dim->factor[0] : -1;
         const int64_t minor = f >= 0 ? cut_minor_extent(rule, dim, f) : 0;
         bool equal_only;
-        if (minor > 0 && leads(rule, f) && rule_splittable(rule, f, &equal_only) &&
-            (best < 0 || b->n[d] > b->n[best]) && b->n[d] % (parts * minor) == 0)
+        if (minor > 0 && rule_splittable(rule, f, &equal_only) && (best < 0 || b->n[d] > b->n[best]) &&
+            b->n[d] % (parts * minor) == 0)
             best = d;
     }
     return best;

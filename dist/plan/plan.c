@@ -336,13 +336,19 @@ static void side_text(text *out, const trama_mesh *mesh, const trama_layout *lay
         text_add(out, "boxes of the host");
 }
 
+const trama_node *plan_copying_node(const plan *p, const trama_program *program, const plan_step *s)
+{
+    if (s->kind != STEP_COMPUTE || s->n_calls != 1 || s->n_terms)
+        return NULL;
+    const trama_node *node = program->nodes.at[p->calls.at[s->call].node];
+    return node->op->view ? node : NULL;
+}
+
 int plan_count_copies(const plan *p, const trama_program *program)
 {
     int n = 0;
-    for (int i = 0; i < p->steps.n; i++) {
-        const plan_step *s = &p->steps.at[i];
-        n += s->kind == STEP_COMPUTE && s->n_calls == 1 && program->nodes.at[p->calls.at[s->call].node]->op->view;
-    }
+    for (int i = 0; i < p->steps.n; i++)
+        n += plan_copying_node(p, program, &p->steps.at[i]) != NULL;
     return n;
 }
 

@@ -379,7 +379,9 @@ typedef struct plan_totals {
 } plan_totals;
 plan_totals plan_count(const plan *p);
 
-/* Steps that only copy elements to other places, by reshapes, transposes, windows or strides. */
+/* The op of a step that only copies elements to other places (reshape, transpose, window, stride); NULL: the step does
+ * more. And the number of such steps. */
+const trama_node *plan_copying_node(const plan *p, const trama_program *program, const plan_step *s);
 int plan_count_copies(const plan *p, const trama_program *program);
 
 /* All steps, one a line; or a table of exchanges and totals. */

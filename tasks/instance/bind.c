@@ -38,13 +38,11 @@ shard *instance_lend(const instance *in, const plan_shard *s, const shard *base)
         return shard_alias(base, a->at, s->box.ndim, s->box.n, a->stride, s->cut_dim);
     }
     const box *outer = s->source == SHARD_VIEW ? &of->box : &s->box;
-    int64_t stride[TRAMA_MAX_NDIM], step = 1;
+    const plan_alias dense = plan_dense(outer);
     box_rows r;
     box_in_rows(outer, &s->box, &r);
-    for (int d = s->box.ndim - 1; d >= 0; step *= outer->n[d--])
-        stride[d] = step;
     shard_rows rows = {s->at + r.first, r.run, r.rows, r.ld};
-    shard *lent = shard_lend(in->context, base, rows, s->box.ndim, s->box.n, stride);
+    shard *lent = shard_lend(in->context, base, rows, s->box.ndim, s->box.n, dense.stride);
     instance_label(in, s, lent);
     return lent;
 }

@@ -244,13 +244,10 @@ static void lower_collective(const instance *in, const plan_step *step, arena *m
 static trama_view scratch_view(const instance *in, const plan_step *step, int operand)
 {
     const plan_scratch scratch = plan_scratch_of(in->of->plan, step, operand);
-    int64_t stride[TRAMA_MAX_NDIM], next = 1, at;
-    for (int d = scratch.box.ndim - 1; d >= 0; d--) {
-        stride[d] = next;
-        next *= scratch.box.n[d];
-    }
+    const plan_alias dense = plan_dense(&scratch.box);
+    int64_t at;
     trama_view v =
-        instance_region(in, &plan_step_operand(in->of->plan, step, operand)->region, &scratch.box, stride, &at);
+        instance_region(in, &plan_step_operand(in->of->plan, step, operand)->region, &scratch.box, dense.stride, &at);
     v.data = (void *)(uintptr_t)(scratch.at + at);
     return v;
 }

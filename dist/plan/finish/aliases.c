@@ -16,24 +16,11 @@ typedef struct alias_pass {
     plan *p;
     const trama_program *program;
     plan_uses uses;
-    bool *bound; /* [shards] a value that is kept lies there, or a shard lies in it */
+    bool *bound;              /* [shards] a value that is kept lies there, or a shard lies in it */
+    ARRAY(plan_shard) before; /* [plan->aliases] the shard as it was */
 } alias_pass;
 
-static const plan_operand *operand_of(const plan *p, plan_use use)
-{
-    return plan_step_operand(p, &p->steps.at[use.step], use.which);
-}
-
 /* ---- The steps ---- */
-
-/* The op that a step does, if it has a view and is all that the step does; NULL: it is not. */
-static const trama_node *only_view(const alias_pass *a, const plan_step *s)
-{
-    if (s->kind != STEP_COMPUTE || s->n_calls != 1 || s->n_terms)
-        return NULL;
-    const trama_node *node = a->program->nodes.at[a->p->calls.at[s->call].node];
-    return node->op->view ? node : NULL;
-}
 
 static bool can_read(const alias_pass *a, plan_use use)
 {
@@ -50,12 +37,12 @@ static const trama_node *find_maker(const alias_pass *a, int shard, int *source)
     for (int i = 0; i < a->uses.of[shard].n; i++) {
         const plan_use use = a->uses.of[shard].at[i];
         const plan_step *s = &p->steps.at[use.step];
-        if (operand_of(p, use)->access == ACCESS_READ) {
+        if (plan_use_operand(p, use)->access == ACCESS_READ) {
             if (!can_read(a, use))
                 return NULL;
             continue;
         }
-        if (!(maker = only_view(a, s)))
+        if (!(maker = plan_copying_node(p, a->program, s)))
             return NULL;
         const int from = plan_step_operand(p, s, p->calls.at[s->call].in[0])->region.shard;
         if (*source >= 0 && from != *source)
@@ -107,21 +94,23 @@ static int find_cut(const trama_view *x, int dim, int parts, const trama_view *y
 
 /* ---- The pass ---- */
 
-static void make_alias(plan *p, int64_t least_run, const trama_node *maker, int shard, int source)
+static void make_alias(alias_pass *a, int64_t least_run, const trama_node *maker, int shard, int source)
 {
+    plan *p = a->p;
     plan_shard *s = &p->shards.at[shard];
     const plan_shard *of = &p->shards.at[source];
     const plan_alias dense = plan_dense(&of->box), *base = of->source == SHARD_ALIAS ? plan_alias_of(p, of) : &dense;
     const trama_view x = view_of(of, base->stride);
     trama_view y = view_of(s, dense.stride);
     int64_t at;
-    if (!is_source(of, s) || !maker->op->view(maker, &x, &y, &at))
+    if (!is_source(of, s) || !maker->op->view(maker->attributes, &x, &y, &at))
         return;
     const int cut = of->cut_parts > 1 ? find_cut(&x, of->cut_dim, of->cut_parts, &y) : -1;
     if ((of->cut_parts > 1 && cut < 0) || !has_runs(&y, least_run))
         return;
     plan_alias made = {.at = base->at + at};
     memcpy(made.stride, y.stride, sizeof made.stride);
+    *ARRAY_PUSH(&a->before) = *s;
     *s = (plan_shard){.source = SHARD_ALIAS,
                       .value = s->value,
                       .place = s->place,
@@ -138,7 +127,7 @@ static void make_alias(plan *p, int64_t least_run, const trama_node *maker, int 
 
 static bool makes_alias(const alias_pass *a, const plan_step *s)
 {
-    return only_view(a, s) &&
+    return plan_copying_node(a->p, a->program, s) &&
            a->p->shards.at[plan_step_operand(a->p, s, a->p->calls.at[s->call].out[0])->region.shard].source ==
                SHARD_ALIAS;
 }
@@ -170,8 +159,8 @@ static bool *find_held_up(const alias_pass *a)
     return held_up;
 }
 
-/* Gives buffers back to the aliases in shards that they would hold up; before: [shards] as they were. */
-static void undo_aliases(const alias_pass *a, const plan_shard *before)
+/* Gives buffers back to the aliases in shards that they would hold up. */
+static void undo_aliases(const alias_pass *a)
 {
     plan *p = a->p;
     bool *held_up = find_held_up(a);
@@ -180,12 +169,13 @@ static void undo_aliases(const alias_pass *a, const plan_shard *before)
         plan_shard *s = &p->shards.at[i];
         if (s->source != SHARD_ALIAS)
             continue;
-        const plan_alias alias = *plan_alias_of(p, s);
-        s->import = n;
-        if (held_up[s->within])
-            *s = before[i];
-        else
-            p->aliases.at[n++] = alias;
+        const int alias = s->import;
+        if (held_up[s->within]) {
+            *s = a->before.at[alias];
+        } else {
+            s->import = n;
+            p->aliases.at[n++] = p->aliases.at[alias];
+        }
     }
     p->aliases.n = n;
     free(held_up);
@@ -204,12 +194,10 @@ static void drop_makers(const alias_pass *a)
 void read_in_place(partition *q, const bool *kept)
 {
     plan *p = q->p;
+    if (!plan_count_copies(p, q->s.program))
+        return;
     const int64_t least = q->s.options.in_place ? q->s.options.in_place : LEAST_RUN;
-    alias_pass a = {p, q->s.program, plan_find_uses(p), plan_kept_shards(p, kept)};
-    const size_t bytes = (size_t)p->shards.n * sizeof *p->shards.at;
-    plan_shard *before = trama_alloc(bytes);
-    if (bytes)
-        memcpy(before, p->shards.at, bytes);
+    alias_pass a = {p, q->s.program, plan_find_uses(p), plan_kept_shards(p, kept), {0}};
     for (int i = 0; i < p->shards.n; i++)
         if (p->shards.at[i].within >= 0)
             a.bound[p->shards.at[i].within] = true;
@@ -219,11 +207,11 @@ void read_in_place(partition *q, const bool *kept)
             continue;
         const trama_node *maker = find_maker(&a, i, &source);
         if (maker)
-            make_alias(p, least, maker, i, source);
+            make_alias(&a, least, maker, i, source);
     }
-    undo_aliases(&a, before);
+    undo_aliases(&a);
     drop_makers(&a);
-    free(before);
+    ARRAY_FREE(&a.before);
     free(a.bound);
     plan_uses_free(&a.uses);
 }

@@ -10,11 +10,6 @@ enum { MOST_TERMS = 8 };
 
 typedef ARRAY(plan_use) reader_list; /* of a sum */
 
-static const plan_operand *operand_of(const plan *p, plan_use use)
-{
-    return plan_step_operand(p, &p->steps.at[use.step], use.which);
-}
-
 /* Whether the step is still there: a sum that its readers make has no operands any more. */
 static bool is_there(const plan *p, plan_use use)
 {
@@ -25,7 +20,7 @@ static bool is_there(const plan *p, plan_use use)
 static bool can_sum(const plan *p, const plan_step *sum, plan_use use)
 {
     const plan_step *s = &p->steps.at[use.step];
-    const plan_operand *to = plan_step_operand(p, sum, 0), *o = operand_of(p, use);
+    const plan_operand *to = plan_step_operand(p, sum, 0), *o = plan_use_operand(p, use);
     return s->kind == STEP_COMPUTE && s->place == sum->place && !s->n_terms && o->access == ACCESS_READ &&
            box_contains(&to->region.box, &o->region.box);
 }
@@ -37,7 +32,7 @@ static bool is_term_written(const plan *p, const plan_uses *u, int at)
     for (int t = 1; t < sum->n_operands; t++) {
         const int term = plan_step_operand(p, sum, t)->region.shard;
         for (int i = plan_uses_from(u, term, at + 1); i < u->of[term].n; i++)
-            if (is_there(p, u->of[term].at[i]) && operand_of(p, u->of[term].at[i])->access != ACCESS_READ)
+            if (is_there(p, u->of[term].at[i]) && plan_use_operand(p, u->of[term].at[i])->access != ACCESS_READ)
                 return true;
     }
     return false;
@@ -54,7 +49,7 @@ static bool find_readers(const plan *p, const plan_uses *u, int at, reader_list 
         return false;
     for (int i = plan_uses_from(u, result->shard, at + 1); i < u->of[result->shard].n; i++) {
         const plan_use use = u->of[result->shard].at[i];
-        const plan_operand *o = operand_of(p, use);
+        const plan_operand *o = plan_use_operand(p, use);
         if (!is_there(p, use))
             continue;
         if (box_count(&o->region.box) == 0) /* a reader of an empty box still needs the shard */
@@ -74,10 +69,10 @@ static bool share_out(const plan *p, const plan_step *sum, const reader_list *re
     int64_t left = box_count(&plan_step_operand(p, sum, 0)->region.box);
     for (int i = 0; i < readers->n; i++) {
         box common;
-        left -= box_count(&operand_of(p, readers->at[i])->region.box);
+        left -= box_count(&plan_use_operand(p, readers->at[i])->region.box);
         for (int j = 0; j < i; j++)
-            if (box_intersect(&operand_of(p, readers->at[i])->region.box, &operand_of(p, readers->at[j])->region.box,
-                              &common))
+            if (box_intersect(&plan_use_operand(p, readers->at[i])->region.box,
+                              &plan_use_operand(p, readers->at[j])->region.box, &common))
                 return false;
     }
     return left == 0;
@@ -94,7 +89,7 @@ static bool find_sums(const plan *p, const plan_uses *u, int shard, step_list *s
     for (int i = 0; i < u->of[shard].n; i++) {
         const plan_use use = u->of[shard].at[i];
         const plan_step *s = &p->steps.at[use.step];
-        const plan_operand *o = operand_of(p, use);
+        const plan_operand *o = plan_use_operand(p, use);
         if (!is_there(p, use))
             continue;
         if (o->access == ACCESS_READ) {

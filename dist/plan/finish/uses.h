@@ -20,6 +20,11 @@ typedef struct plan_uses {
 plan_uses plan_find_uses(const plan *p);
 void plan_uses_free(plan_uses *u);
 
+static inline const plan_operand *plan_use_operand(const plan *p, plan_use use)
+{
+    return plan_step_operand(p, &p->steps.at[use.step], use.which);
+}
+
 /* The first use of the shard by step `from` or one behind it: its number in of[shard]. */
 int plan_uses_from(const plan_uses *u, int shard, int from);
 
