@@ -19,8 +19,7 @@ add_library(trama_standin_flags INTERFACE)
 target_include_directories(trama_standin_flags INTERFACE "${here}")
 target_include_directories(trama_standin_flags SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
 target_compile_options(trama_standin_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${TRAMA_STANDIN_FLAGS}>
-    $<$<COMPILE_LANGUAGE:CXX>:-std=gnu++17;-Wall;-Wno-unknown-pragmas;-Wno-unused-parameter;-ffp-contract=off;-ftls-model=initial-exec>
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O2>)
+    $<$<COMPILE_LANGUAGE:CXX>:-std=gnu++17;-Wall;-Wno-unknown-pragmas;-Wno-unused-parameter;-ffp-contract=off;-ftls-model=initial-exec>)
 target_link_options(trama_standin_flags INTERFACE ${TRAMA_STANDIN_FLAGS})
 
 file(GLOB sources CONFIGURE_DEPENDS "${here}/*.cpp")
