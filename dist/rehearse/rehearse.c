@@ -116,6 +116,37 @@ static trama_status complete(rehearsing *r)
     return target_plans_prepare(p);
 }
 
+/* Tells of all steps of a rank. */
+static void tell_steps(const rehearsing *r, int rank, const step_graph *g, const graph_messages *messages)
+{
+    const cluster_kind *k = cluster_kind_of(r->cluster, rank);
+    for (int i = 0; i < g->n && r->o.step; i++) {
+        const graph_step *s = &g->steps[i];
+        trama_rehearsed_step told = {.rank = rank,
+                                     .step = i,
+                                     .worker = s->worker,
+                                     .place = s->place,
+                                     .priority = s->priority,
+                                     .peer = -1,
+                                     .name = r->names.at.at[s->name],
+                                     .seconds = s->seconds + k->task,
+                                     .flops = s->flops,
+                                     .n_next = s->again - s->next,
+                                     .next = g->next + s->next,
+                                     .n_again = s[1].next - s->again,
+                                     .again = g->next + s->again};
+        if (s->message >= 0) {
+            const graph_message *m = &messages->at[s->message];
+            told.peer = m->peer;
+            told.sends = s->kind == STEP_SEND;
+            told.bytes = m->bytes;
+            told.tag = m->tag;
+            told.seconds = k->message + (k->copies > 0 ? (double)m->bytes / k->copies : 0);
+        }
+        r->o.step(r->o.closure, &told);
+    }
+}
+
 static trama_status plan_rank(rehearsing *r, int rank)
 {
     graph_messages messages = {0};
@@ -127,6 +158,7 @@ static trama_status plan_rank(rehearsing *r, int rank)
                                      &r->names, r->o.runs > 1};
         step_graph g = step_graph_new(&source, &messages);
         rehearsal_count(r->result, rank, made, &g, r->o.max_in_flight < r->o.runs ? r->o.max_in_flight : r->o.runs);
+        tell_steps(r, rank, &g, &messages);
         if (r->s)
             status = simulated_add(r->s, g, &messages);
         else

@@ -69,8 +69,29 @@ typedef struct trama_rehearsed {
     double begin, end;  /* seconds */
     double flops;       /* of a task */
     int64_t bytes, tag; /* of a message */
+    int step;           /* of the rank's plan, as in trama_rehearsed_step: the task, or the step that sends */
+    int received;       /* of a message: the step of its peer that receives it; of a task -1 */
 } trama_rehearsed;
 typedef void (*trama_rehearsal_event)(void *closure, const trama_rehearsed *event);
+
+/* A step of a rank's plan, before anything is simulated: a task, or an end of a message. */
+typedef struct trama_rehearsed_step {
+    int rank, step;       /* step: from 0, in the order of submission */
+    int worker;           /* of the rank; -1: any of the place */
+    int place;            /* of the rank */
+    int priority;         /* larger is first */
+    int peer;             /* of an end of a message the other rank; of a task -1 */
+    bool sends;           /* it is the end that sends */
+    const char *name;     /* as in trama_rehearsed; it lives during the call */
+    double seconds;       /* of a core or GPU that it has to itself, with the machine's `task` or `message` time */
+    double flops;         /* of a task */
+    int64_t bytes, tag;   /* of a message; ends with equal ranks and tag match */
+    int n_next;           /* entries of next */
+    const int *next;      /* the steps of the rank that wait for it, in the same run */
+    int n_again;          /* entries of again; 0 with one run */
+    const int *again;     /* the steps of the next run that do */
+} trama_rehearsed_step;
+typedef void (*trama_rehearsal_step)(void *closure, const trama_rehearsed_step *step);
 
 /* A zeroed struct takes every default. */
 typedef struct trama_rehearsal_options {
@@ -86,8 +107,9 @@ typedef struct trama_rehearsal_options {
     int rank; /* the one that plan_only plans */
     trama_rehearsal_tell tell;   /* NULL: nothing */
     trama_rehearsal_event event; /* NULL: nothing; called in the order of ends */
-    void *closure;               /* first argument of both */
+    void *closure;               /* first argument of all */
     double own_seconds; /* of the program's own work before each run, on the thread that submits it; 0: none */
+    trama_rehearsal_step step; /* NULL: nothing; called for the steps of each rank, in their order, once it is planned */
 } trama_rehearsal_options;
 
 /* The figures of a rehearsal. With plan_only the times are 0 and the counts are those of the one rank. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trama rehearse: a model of any size on a described machine, planned for all its ranks and simulated. */
 #include <argp.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ enum {
     KEY_RANK,
     KEY_STEPS,
     KEY_TRACE,
+    KEY_GRAPH,
     KEY_SEARCH,
     KEY_AUTO,
     KEY_MEMORY
@@ -62,6 +64,8 @@ static const struct argp_option options[] = {
     {"rank", KEY_RANK, "N", 0, "that rank [0]", 0},
     {"trace", KEY_TRACE, "FOLDER", 0,
      "write timeline.svg and trace.json there: tasks and messages, as trama trace shows them of a run", 0},
+    {"graph", KEY_GRAPH, "FILE", 0,
+     "write the steps of the planned ranks there as text, with their times and dependencies, for other simulators", 0},
     {0}};
 
 static const char doc[] =
@@ -72,7 +76,7 @@ static const char doc[] =
 
 typedef struct order {
     int which;
-    const char *mesh_text, *machine, *trace;
+    const char *mesh_text, *machine, *trace, *graph;
     model_sizes sizes;
     int layers;
     bool search;
@@ -174,6 +178,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_TRACE:
         o->trace = text;
         return 0;
+    case KEY_GRAPH:
+        o->graph = text;
+        return 0;
     case KEY_RANK:
         o->how.rank = (int)argument_integer(state, "--rank", text, 0, 1 << 20);
         return 0;
@@ -197,6 +204,7 @@ typedef struct stopwatch {
 typedef struct observer {
     stopwatch watch;
     trace events; /* with --trace */
+    FILE *graph;  /* with --graph */
 } observer;
 
 static void stop(stopwatch *w, int phase)
@@ -216,6 +224,38 @@ static void tell(void *closure, trama_rehearsal_phase phase, int made, int ranks
 static void take_event(void *closure, const trama_rehearsed *event)
 {
     trace_rehearsed_take(&((observer *)closure)->events, event);
+}
+
+static void take_step(void *closure, const trama_rehearsed_step *s)
+{
+    FILE *out = ((observer *)closure)->graph;
+    fprintf(out, "%s %d %d %d %d %.9g %d %lld %lld %s:",
+            s->peer < 0 ? "task"
+            : s->sends  ? "send"
+                        : "receive",
+            s->rank, s->step, s->priority, s->worker, s->seconds, s->peer, (long long)s->tag, (long long)s->bytes,
+            s->name);
+    for (int i = 0; i < s->n_next; i++)
+        fprintf(out, " %d", s->next[i]);
+    putc('\n', out);
+}
+
+static FILE *open_graph(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    if (!file)
+        fail("--graph '%s': %s", path, strerror(errno));
+    fputs("# task|send|receive RANK STEP PRIORITY WORKER SECONDS PEER TAG BYTES NAME: STEPS THAT WAIT FOR IT\n"
+          "# in the order of submission; worker -1: any; ends of a message match by ranks and tag\n",
+          file);
+    return file;
+}
+
+static void close_graph(FILE *file, const char *path)
+{
+    const bool written = !ferror(file);
+    if (fclose(file) || !written)
+        fail("--graph '%s': %s", path, strerror(errno));
 }
 
 static void print_phases(const stopwatch *w, bool plan_only)
@@ -240,6 +280,7 @@ static trama_status rehearse(order *o, observer *by, const model *m, trama_rehea
     o->how.size = sizeof o->how;
     o->how.tell = tell;
     o->how.event = o->trace ? take_event : NULL;
+    o->how.step = by->graph ? take_step : NULL;
     o->how.closure = by;
     by->watch.at = clock_seconds();
     const trama_status status = trama_rehearse(m->target, cluster, &o->how, made);
@@ -267,10 +308,13 @@ int command_rehearse(int argc, char **argv)
         fail("%s", trama_program_error(m.program));
     trama_rehearsal *made = NULL;
     char *text;
+    by.graph = o.graph ? open_graph(o.graph) : NULL;
     must(rehearse(&o, &by, &m, &made));
     must(trama_rehearsal_text(made, &text));
     print_phases(&by.watch, o.how.plan_only);
     fputs(text, stdout);
+    if (o.graph)
+        close_graph(by.graph, o.graph);
     if (o.trace)
         trace_rehearsed_write(&by.events, o.trace);
     trace_destroy(&by.events);

@@ -96,6 +96,32 @@ START_TEST(a_rehearsal_is_drawn_as_a_run_is)
 }
 END_TEST
 
+/* A line for each step; the ends of messages fit; each step that waits is one of the rank. */
+START_TEST(the_steps_of_all_ranks_are_written_for_others)
+{
+    char arguments[300], check[1000];
+    snprintf(arguments, sizeof arguments, "--model mlp --mesh dp=3 --hidden 64 --batch 32 --graph %s/graph", scratch);
+    char *said = strdup(rehearse(arguments));
+    int steps = 0, messages = 0;
+    ck_assert(sscanf(strstr(said, "steps: "), "steps: %d; messages: %d", &steps, &messages) == 2 && messages > 0);
+    snprintf(check, sizeof check,
+             "awk '$1 == \"#\" { next } { n++; last[$2] = $3 }"
+             " $1 == \"send\" { m++; ends[$2 \" \" $7 \" \" $8 \" \" $9]++ }"
+             " $1 == \"receive\" { ends[$7 \" \" $2 \" \" $8 \" \" $9]-- }"
+             " { for (i = 11; i <= NF; i++) if ($i > most[$2]) most[$2] = $i }"
+             " END { for (e in ends) if (ends[e]) bad++; for (r in most) if (most[r] > last[r]) bad++;"
+             " print n, m, bad + 0 }' %s/graph",
+             scratch);
+    char expected[64];
+    snprintf(expected, sizeof expected, "%d %d 0\n", steps, messages);
+    ck_assert_str_eq(text_of(run("%s", check)), expected);
+    free(said);
+    run_wrong("trama rehearse", &(wrong_use){" --graph ''", "--graph", "No such file"});
+    run_wrong("trama rehearse", &(wrong_use){" --graph /dev/null/x", "--graph '/dev/null/x'", "Not a directory"});
+    run_wrong("trama rehearse", &(wrong_use){" --hidden 8 --layers 1 --graph /dev/full", "/dev/full", "No space"});
+}
+END_TEST
+
 /* A node of 2 packages with 3 cores, of 2 threads each, and two cards, of which one has two devices. */
 static const char node_xml[] =
     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology "
@@ -309,6 +335,7 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
 END_TEST
 
 TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rehearsal_is_drawn_as_a_run_is,
+                                  the_steps_of_all_ranks_are_written_for_others,
       a_topology_gives_cores_and_gpus, a_topology_that_cannot_be_read_is_named, a_rank_is_planned_alone,
       wrong_orders_are_named, examples_are_rehearsed, a_run_takes_the_memory_that_its_rehearsal_states,
       layouts_are_chosen_and_searched, a_machine_is_calibrated_and_rehearsed)

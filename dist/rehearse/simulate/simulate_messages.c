@@ -161,7 +161,9 @@ static void tell(const simulated *s, const struct sim_flow *f)
                                .begin = f->begin,
                                .end = s->now,
                                .bytes = m->bytes,
-                               .tag = m->tag};
+                               .tag = m->tag,
+                               .step = m->send - s->ranks[m->from].first,
+                               .received = m->receive - s->ranks[m->to].first};
     if (s->event)
         s->event(s->closure, &e);
 }

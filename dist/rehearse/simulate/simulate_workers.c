@@ -132,7 +132,9 @@ static void tell(const simulated *s, int worker, const graph_step *of)
                                .name = s->names->at.at[of->name],
                                .begin = w->since,
                                .end = s->now,
-                               .flops = of->flops};
+                               .flops = of->flops,
+                               .step = (int)(w->item % s->n_steps) - s->ranks[w->rank].first,
+                               .received = -1};
     s->event(s->closure, &e);
 }
 
