@@ -24,7 +24,7 @@ typedef struct graph_step {
     int next, again;  /* where the steps that wait for it begin in graph->next: those of its run, and of the next run */
     int waits, later; /* for so many steps of its run, and of the run before */
     int message;      /* of a send or receive, in the simulation; -1 */
-    short name;       /* a number of step_names; of a message that of its value */
+    short name;       /* a number of step_names */
     short worker;     /* of the rank; -1: any of its place */
     short place;      /* of the rank */
     unsigned char kind;

@@ -65,12 +65,13 @@ typedef struct trama_rehearsed {
     int peer;           /* of a message its receiver; of a task -1 */
     int run;            /* from 0 */
     int priority;       /* of a task, or of the sending step */
-    const char *name;   /* of the op, or of the value that is sent; it lives during the call */
+    const char *name;   /* of the op, as traces have it; of a message "message"; it lives during the call */
     double begin, end;  /* seconds */
     double flops;       /* of a task */
     int64_t bytes, tag; /* of a message */
     int step;           /* of the rank's plan, as in trama_rehearsed_step: the task, or the step that sends */
     int received;       /* of a message: the step of its peer that receives it; of a task -1 */
+    double submitted;   /* seconds: when the program's thread had submitted the step */
 } trama_rehearsed;
 typedef void (*trama_rehearsal_event)(void *closure, const trama_rehearsed *event);
 

@@ -12,7 +12,6 @@
 #include "models.h"
 #include "must.h"
 #include "progress.h"
-#include "trace_build.h"
 #include "trace_rehearsed.h"
 
 enum {
@@ -63,7 +62,7 @@ static const struct argp_option options[] = {
     {"plan-only", KEY_PLAN, NULL, 0, "plan one rank and simulate nothing; print the time of each phase", 0},
     {"rank", KEY_RANK, "N", 0, "that rank [0]", 0},
     {"trace", KEY_TRACE, "FOLDER", 0,
-     "write timeline.svg and trace.json there: tasks and messages, as trama trace shows them of a run", 0},
+     "show the tasks and messages as trama trace shows those of a run, and write its files there", 0},
     {"graph", KEY_GRAPH, "FILE", 0,
      "write the steps of the planned ranks there as text, with their times and dependencies, for other simulators", 0},
     {0}};
@@ -203,8 +202,8 @@ typedef struct stopwatch {
 /* Looks at a rehearsal. */
 typedef struct observer {
     stopwatch watch;
-    trace events; /* with --trace */
-    FILE *graph;  /* with --graph */
+    rehearsed *trace; /* with --trace */
+    FILE *graph;      /* with --graph */
 } observer;
 
 static void stop(stopwatch *w, int phase)
@@ -223,12 +222,11 @@ static void tell(void *closure, trama_rehearsal_phase phase, int made, int ranks
 
 static void take_event(void *closure, const trama_rehearsed *event)
 {
-    trace_rehearsed_take(&((observer *)closure)->events, event);
+    rehearsed_take_event(((observer *)closure)->trace, event);
 }
 
-static void take_step(void *closure, const trama_rehearsed_step *s)
+static void print_step(FILE *out, const trama_rehearsed_step *s)
 {
-    FILE *out = ((observer *)closure)->graph;
     fprintf(out, "%s %d %d %d %d %.9g %d %lld %lld %s:",
             s->peer < 0 ? "task"
             : s->sends  ? "send"
@@ -238,6 +236,15 @@ static void take_step(void *closure, const trama_rehearsed_step *s)
     for (int i = 0; i < s->n_next; i++)
         fprintf(out, " %d", s->next[i]);
     putc('\n', out);
+}
+
+static void take_step(void *closure, const trama_rehearsed_step *s)
+{
+    const observer *by = closure;
+    if (by->graph)
+        print_step(by->graph, s);
+    if (by->trace)
+        rehearsed_take_step(by->trace, s);
 }
 
 static FILE *open_graph(const char *path)
@@ -280,7 +287,7 @@ static trama_status rehearse(order *o, observer *by, const model *m, trama_rehea
     o->how.size = sizeof o->how;
     o->how.tell = tell;
     o->how.event = o->trace ? take_event : NULL;
-    o->how.step = by->graph ? take_step : NULL;
+    o->how.step = by->graph || by->trace ? take_step : NULL;
     o->how.closure = by;
     by->watch.at = clock_seconds();
     const trama_status status = trama_rehearse(m->target, cluster, &o->how, made);
@@ -297,7 +304,7 @@ int command_rehearse(int argc, char **argv)
                .layers = 2,
                .sizes = {.gpt = {.heads = 8, .length = 128, .words = 1000}, .n_hidden = 1, .hidden = {512}, .n = 4096}};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
-    observer by = {.watch = {.at = clock_seconds()}, .events = trace_rehearsed(o.processes)};
+    observer by = {.watch = {.at = clock_seconds()}, .trace = o.trace ? rehearsed_new(o.processes) : NULL};
     model m = model_record(o.which, o.mesh, &o.sizes);
     stop(&by.watch, RECORD);
     model_train(&m);
@@ -316,8 +323,8 @@ int command_rehearse(int argc, char **argv)
     if (o.graph)
         close_graph(by.graph, o.graph);
     if (o.trace)
-        trace_rehearsed_write(&by.events, o.trace);
-    trace_destroy(&by.events);
+        rehearsed_show(by.trace, o.trace);
+    rehearsed_free(by.trace);
     trama_text_free(&text);
     trama_rehearsal_destroy(&made);
     model_free(&m);

@@ -71,6 +71,7 @@ static void take_event(void *closure, const trama_rehearsed *e)
     watch *w = closure;
     const told *t = &w->steps[e->rank][e->step];
     ck_assert_double_ge(e->begin, w->ready[e->run][e->rank][e->step] - 1e-12);
+    ck_assert(e->submitted >= 0 && e->submitted <= e->begin + 1e-12);
     end_step(w, e->rank, e->step, e->run, e->end);
     w->seen++;
     if (e->peer < 0) {

@@ -67,28 +67,54 @@ static int count(const char *text, const char *part)
     return n;
 }
 
-/* trace.json has a slice for each task, in the microseconds of its viewers, and an arrow for each message. */
-START_TEST(a_rehearsal_is_drawn_as_a_run_is)
+/* Each line of paje.trace has the columns of its definition. */
+static const char check_paje[] = "awk '$1 == \"%%EventDef\" { event = $3; next } $1 == \"%%EndEventDef\" { next }"
+                                 " $1 == \"%%\" { columns[event]++; next }"
+                                 " { n++; line = $0; gsub(/\"[^\"]*\"/, \"x\", line);"
+                                 " if (split(line, part, \" \") != columns[$1] + 1) print }"
+                                 " END { print (n > 0) }' %s/drawn/paje.trace";
+
+/* No task of tasks.rec begins before the tasks that it depends on have ended, over StarPU's own jobs too; each job that
+ * something depends on is there. */
+static const char check_records[] =
+    "awk -v RS= '{ delete f; for (i = 1; i <= NF; i++) if ($i ~ /:$/) f[$i] = $(i + 1);"
+    " id = f[\"JobId:\"]; there[id] = 1; begin[id] = f[\"StartTime:\"]; end[id] = f[\"EndTime:\"];"
+    " split($0, half, \"DependsOn:\"); split(half[2], line, \"\\n\"); needs[id] = line[1] }"
+    " END { for (id in needs) { n = split(needs[id], of, \" \");"
+    " for (i = 1; i <= n; i++) { all++; if (!(of[i] in there)) print id \" needs \" of[i];"
+    " if (begin[id] != \"\" && end[of[i]] > begin[id] + 1e-6) print id \" begins before the end of \" of[i] } }"
+    " print (all > 0) }' %s/drawn/tasks.rec";
+
+static int lines_with(const char *file, const char *part)
 {
-    char arguments[300];
+    return atoi(text_of(run("grep -c '%s' %s/drawn/%s || true", part, scratch, file)));
+}
+
+/* trace.json has a slice for each task, in the microseconds of its viewers, and an arrow for each message. */
+START_TEST(a_rehearsal_is_shown_as_a_run_is)
+{
+    char arguments[300], tasks[64];
     snprintf(arguments, sizeof arguments, "--model mlp --mesh dp=2 --hidden 64 --batch 32 --steps 3 --trace %s/drawn",
              scratch);
     char *said = strdup(rehearse(arguments));
-    expect(said, "drawn: timeline.svg, trace.json\n");
-    const char *at = strstr(said, "messages: ");
-    ck_assert_msg(at != NULL, "%s", said);
-    const int messages = atoi(at + strlen("messages: "));
+    expect(said, "drawn: paje.trace, tasks.rec, data.rec, comms.rec, dag.dot, starvz.yaml, timeline.svg, trace.json\n");
+    const char *at = strstr(said, "steps: ");
+    int steps, messages;
+    ck_assert_msg(at && sscanf(at, "steps: %d; messages: %d", &steps, &messages) == 2, "%s", said);
     ck_assert_int_gt(messages, 0);
-    char *json = strdup(text_of(run("cat %s/drawn/trace.json", scratch)));
-    ck_assert_int_gt(count(json, "\"name\":\"matmul\""), 0);
-    ck_assert_int_gt(count(json, "\"name\":\"update.sgd\""), 0);
-    ck_assert_msg(count(json, "\"bytes\"") >= 3 * messages, "%d of %d messages", count(json, "\"bytes\""),
-                  3 * messages);
-    const char *svg = text_of(run("cat %s/drawn/timeline.svg", scratch));
-    expect(svg, "rank 0, worker 0");
-    expect(svg, "rank 1, worker 0");
-    expect(svg, "step 1");
-    free(json);
+    snprintf(tasks, sizeof tasks, " %d tasks, %d messages\n", 3 * (steps - 2 * messages), 3 * messages);
+    expect(said, tasks);
+    expect(said, "critical path");
+    ck_assert_msg(count(said, ": for ") > 0, "no wait has a cause: %s", said);
+    ck_assert_int_gt(lines_with("trace.json", "\"name\":\"matmul\""), 0);
+    ck_assert_int_gt(lines_with("trace.json", "\"name\":\"update.sgd\""), 0);
+    ck_assert_int_gt(lines_with("trace.json", "\"name\":\"dependency\""), 0);
+    ck_assert_int_ge(lines_with("trace.json", "\"bytes\""), 3 * messages);
+    ck_assert_int_gt(lines_with("timeline.svg", "rank 0, worker 0"), 0);
+    ck_assert_int_gt(lines_with("timeline.svg", "rank 1, worker 0"), 0);
+    ck_assert_int_gt(lines_with("timeline.svg", "step 1"), 0);
+    ck_assert_str_eq(text_of(run(check_paje, scratch)), "1\n");
+    ck_assert_str_eq(text_of(run(check_records, scratch)), "1\n");
     free(said);
     run_wrong("trama rehearse", &(wrong_use){" --trace ''", "--trace", "folder"});
     run_wrong("trama rehearse", &(wrong_use){" --trace x --plan-only", "--trace", "--plan-only"});
@@ -334,8 +360,8 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
 }
 END_TEST
 
-TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rehearsal_is_drawn_as_a_run_is,
-                                  the_steps_of_all_ranks_are_written_for_others,
-      a_topology_gives_cores_and_gpus, a_topology_that_cannot_be_read_is_named, a_rank_is_planned_alone,
-      wrong_orders_are_named, examples_are_rehearsed, a_run_takes_the_memory_that_its_rehearsal_states,
-      layouts_are_chosen_and_searched, a_machine_is_calibrated_and_rehearsed)
+TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rehearsal_is_shown_as_a_run_is,
+      the_steps_of_all_ranks_are_written_for_others, a_topology_gives_cores_and_gpus,
+      a_topology_that_cannot_be_read_is_named, a_rank_is_planned_alone, wrong_orders_are_named, examples_are_rehearsed,
+      a_run_takes_the_memory_that_its_rehearsal_states, layouts_are_chosen_and_searched,
+      a_machine_is_calibrated_and_rehearsed)

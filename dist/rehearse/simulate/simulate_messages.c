@@ -163,7 +163,8 @@ static void tell(const simulated *s, const struct sim_flow *f)
                                .bytes = m->bytes,
                                .tag = m->tag,
                                .step = m->send - s->ranks[m->from].first,
-                               .received = m->receive - s->ranks[m->to].first};
+                               .received = m->receive - s->ranks[m->to].first,
+                               .submitted = simulated_submission(s, m->from, f->run, m->send)};
     if (s->event)
         s->event(s->closure, &e);
 }

@@ -124,6 +124,7 @@ static void tell(const simulated *s, int worker, const graph_step *of)
     const sim_worker *w = &s->workers.at[worker];
     if (!s->event || is_message(of))
         return;
+    const int64_t step = w->item % s->n_steps;
     const trama_rehearsed e = {.rank = w->rank,
                                .worker = worker - s->ranks[w->rank].first_worker,
                                .peer = -1,
@@ -133,8 +134,9 @@ static void tell(const simulated *s, int worker, const graph_step *of)
                                .begin = w->since,
                                .end = s->now,
                                .flops = of->flops,
-                               .step = (int)(w->item % s->n_steps) - s->ranks[w->rank].first,
-                               .received = -1};
+                               .step = (int)(step - s->ranks[w->rank].first),
+                               .received = -1,
+                               .submitted = simulated_submission(s, w->rank, w->item / s->n_steps, step)};
     s->event(s->closure, &e);
 }
 

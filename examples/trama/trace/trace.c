@@ -10,13 +10,11 @@
 #include "arguments.h"
 #include "commands.h"
 #include "must.h"
-#include "picture_parts.h"
-#include "starvz.h"
 #include "trace_build.h"
 #include "trace_convert.h"
 #include "trace_output.h"
 #include "trace_read.h"
-#include "trace_summary.h"
+#include "trace_show.h"
 
 enum { OPTION_LONGEST = 256, OPTION_OUT, OPTION_NO_STARVZ, OPTION_STEPS, MOST_LONGEST = 1000 };
 
@@ -39,17 +37,12 @@ static const char doc[] =
     "  starvz.yaml   StarVZ's configuration, with a colour for each op\n"
     "  starvz.png    StarVZ's picture, where it is installed\n\n"
     "The files of all ranks must lie in FOLDER. The trace of an interrupted run is shown, with a list of missing "
-    "parts. A folder of another StarPU program's prof_file_* is read as well. TRAMA_FXT_TOOL=FILE is the starpu_fxt_tool to be used.";
-
-static const char *const results[] = {"paje.trace", "tasks.rec",  "data.rec",    "comms.rec",    "dag.dot",
-                                      "papi.rec",   "starvz.png", "starvz.yaml", "timeline.svg", "trace.json"};
-enum { N_RESULTS = sizeof results / sizeof *results };
+    "parts. A folder of another StarPU program's prof_file_* is read as well. TRAMA_FXT_TOOL=FILE is the "
+    "starpu_fxt_tool to be used.";
 
 typedef struct request {
-    const char *folder, *out;
-    int longest;
-    bool no_starvz;
-    trace_picture picture;
+    const char *folder;
+    trace_request how;
 } request;
 
 /* "3" or "3-7" */
@@ -82,16 +75,16 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     request *r = state->input;
     switch (key) {
     case OPTION_LONGEST:
-        r->longest = (int)argument_integer(state, "--longest", text, 0, MOST_LONGEST);
+        r->how.longest = (int)argument_integer(state, "--longest", text, 0, MOST_LONGEST);
         return 0;
     case OPTION_OUT:
-        r->out = read_folder(state, "--out", text);
+        r->how.out = read_folder(state, "--out", text);
         return 0;
     case OPTION_STEPS:
-        r->picture = read_steps(state, text);
+        r->how.picture = read_steps(state, text);
         return 0;
     case OPTION_NO_STARVZ:
-        r->no_starvz = true;
+        r->how.no_starvz = true;
         return 0;
     case ARGP_KEY_ARG:
         if (r->folder)
@@ -106,56 +99,16 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     }
 }
 
-static void write_files(const trace *t, const trace_picture *picture, const char *scratch)
-{
-    FILE *file = trace_output_open(scratch, "starvz.yaml");
-    starvz_configure(t, file);
-    trace_output_close(file, scratch, "starvz.yaml");
-    trace_output_pictures(scratch, t, picture);
-}
-
-static void print_results(const request *r)
-{
-    printf("\nwritten into %s:", r->out);
-    for (int i = 0; i < N_RESULTS; i++)
-        if (strcmp(results[i], "papi.rec") && strcmp(results[i], "starvz.png"))
-            printf("%s %s", i ? "," : "", results[i]);
-    puts("");
-    fflush(stdout);
-}
-
-/* Where timeline.svg shows others than those that were asked for. */
-static void print_unknown_steps(const trace *t, const trace_picture *asked)
-{
-    int n, found = 0;
-    trace_step *steps = trace_steps(t, true, &n);
-    for (int i = 0; i < n; i++)
-        found += steps[i].number >= asked->first_step && steps[i].number <= asked->last_step;
-    if (asked->first_step >= 0 && !found && n == 0)
-        printf("the steps asked for are not in the trace, which has none\n");
-    else if (asked->first_step >= 0 && !found)
-        printf("the steps asked for are not in the trace, which has steps %ld to %ld: timeline.svg shows others\n",
-               steps[0].number, steps[n - 1].number);
-    free(steps);
-}
-
 /* Makes all files in the scratch folder, so that a file with its final name is whole. */
 static int look_at_trace(const char *scratch, void *closure)
 {
-    static const char *const picture[] = {"starvz.png"};
     const request *r = closure;
     trace t = {.n_ranks = 0};
     trace_folder folder;
     trace_folder_read(&folder, r->folder, &t);
     trace_read(scratch, trace_convert(&folder, scratch, &t), &t);
     trace_folder_compare(&folder, &t);
-    write_files(&t, &r->picture, scratch);
-    trace_output_publish(scratch, r->out, N_RESULTS, results);
-    trace_summarize(&t, r->longest, stdout);
-    print_results(r);
-    print_unknown_steps(&t, &r->picture);
-    if (!r->no_starvz && starvz_draw(&t, r->out, scratch, stdout))
-        trace_output_publish(scratch, r->out, 1, picture);
+    trace_show(&t, &r->how, scratch);
     trace_destroy(&t);
     trace_folder_destroy(&folder);
     return EXIT_SUCCESS;
@@ -164,8 +117,8 @@ static int look_at_trace(const char *scratch, void *closure)
 int command_trace(int argc, char **argv)
 {
     const struct argp parser = {.options = options, .parser = parse_option, .args_doc = "FOLDER", .doc = doc};
-    request r = {.longest = 10, .picture = {-1, -1}};
+    request r = {.how = {.longest = 10, .picture = {-1, -1}}};
     argp_parse(&parser, argc, argv, 0, NULL, &r);
-    r.out = r.out ? r.out : r.folder;
-    return trace_output_work(r.out, look_at_trace, &r);
+    r.how.out = r.how.out ? r.how.out : r.folder;
+    return trace_output_work(r.how.out, look_at_trace, &r);
 }

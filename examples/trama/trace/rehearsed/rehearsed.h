@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A rehearsal as its callbacks told of it: the steps of each rank, and the tasks and messages of all runs. Its jobs
+ * have the numbers that StarPU's would have: each step of each run is one, and behind a send comes the job that waits
+ * until its data have left. */
+#ifndef REHEARSED_H
+#define REHEARSED_H
+
+#include <stdint.h>
+
+#include "trama.h"
+
+typedef struct rehearsed_need {
+    int step;
+    bool before; /* of the run before */
+} rehearsed_need;
+
+typedef struct rehearsed_edge {
+    int to;
+    rehearsed_need need;
+} rehearsed_edge;
+
+typedef struct rehearsed_rank {
+    int n_steps, n_edges;
+    bool *sends; /* [steps] */
+    rehearsed_edge *edges;
+    int *first;            /* [steps + 1] */
+    rehearsed_need *needs; /* of step i: first[i] to first[i + 1] */
+} rehearsed_rank;
+
+/* As trama_rehearsed, in ms. */
+typedef struct rehearsed_item {
+    int rank, worker, peer, run, step, received, priority, name;
+    double submitted, ready, begin, end, gflop;
+    int64_t bytes, tag;
+} rehearsed_item;
+
+typedef struct rehearsed {
+    int n_ranks, n_tasks, n_messages, n_names;
+    rehearsed_rank *ranks;
+    rehearsed_item *tasks, *messages; /* in the order of their ends */
+    char **names;
+} rehearsed;
+
+/* The number of a step's job in its rank. */
+static inline long rehearsed_job(const rehearsed *r, int rank, int run, int step)
+{
+    return 2 * ((long)run * r->ranks[rank].n_steps + step) + 1;
+}
+
+/* rehearsed_records.c: writes tasks.rec, comms.rec, data.rec and dag.dot into the folder. */
+void rehearsed_write_records(const rehearsed *r, const char *folder);
+
+/* rehearsed_paje.c: writes paje.trace, as StarVZ reads it. */
+void rehearsed_write_paje(const rehearsed *r, const char *folder);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The records that StarPU's tool makes of a run. */
+#include <stdio.h>
+
+#include "rehearsed.h"
+#include "trace_output.h"
+
+static const char message_handle[] = "1";
+
+/* Prints what a job depends on, by a function for each number; those of runs before the first are left out. */
+static void each_need(const rehearsed *r, int rank, int run, int step,
+                      void (*print)(FILE *out, int rank, long job, long need), FILE *out)
+{
+    const rehearsed_rank *of = &r->ranks[rank];
+    for (int i = of->first[step]; i < of->first[step + 1]; i++) {
+        const rehearsed_need *need = &of->needs[i];
+        const int in = run - need->before;
+        if (in >= 0) /* a step waits for a send until its data have left */
+            print(out, rank, rehearsed_job(r, rank, run, step),
+                  rehearsed_job(r, rank, in, need->step) + of->sends[need->step]);
+    }
+}
+
+/* ---- Tasks and jobs ---- */
+
+static void print_need(FILE *out, int rank, long job, long need)
+{
+    (void)job;
+    fprintf(out, " %d_%ld", rank, need);
+}
+
+static void print_job(const rehearsed *r, int rank, int run, int step, FILE *out)
+{
+    fprintf(out, "JobId: %d_%ld\nDependsOn:", rank, rehearsed_job(r, rank, run, step));
+    each_need(r, rank, run, step, print_need, out);
+    fprintf(out, "\nTag: 0\nFootprint: 0\nMPIRank: %d\n", rank);
+}
+
+static void write_tasks(const rehearsed *r, FILE *out)
+{
+    for (int i = 0; i < r->n_tasks; i++) {
+        const rehearsed_item *t = &r->tasks[i];
+        fprintf(out, "Name: %s\nModel: trama\n", r->names[t->name]);
+        print_job(r, t->rank, t->run, t->step, out);
+        fprintf(out,
+                "SubmitOrder: %ld\nPriority: %d\nWorkerId: %d\nMemoryNode: 0\nSubmitTime: %.6f\nStartTime: %.6f\n"
+                "EndTime: %.6f\nGFlop: %.9f\nIteration: %d -1\n\n",
+                (rehearsed_job(r, t->rank, t->run, t->step) + 1) / 2, t->priority, t->worker, t->submitted, t->begin,
+                t->end, t->gflop, t->run);
+    }
+    for (int i = 0; i < r->n_messages; i++) {
+        const rehearsed_item *m = &r->messages[i];
+        const long sent = rehearsed_job(r, m->rank, m->run, m->step);
+        print_job(r, m->rank, m->run, m->step, out);
+        fprintf(out, "\nJobId: %d_%ld\nDependsOn: %d_%ld\nSubmitTime: %.6f\nTag: 0\nFootprint: 0\nMPIRank: %d\n\n",
+                m->rank, sent + 1, m->rank, sent, m->end, m->rank);
+        print_job(r, m->peer, m->run, m->received, out);
+        putc('\n', out);
+    }
+}
+
+/* ---- Messages ---- */
+
+static void write_messages(const rehearsed *r, FILE *out)
+{
+    for (int i = 0; i < r->n_messages; i++) {
+        const rehearsed_item *m = &r->messages[i];
+        fprintf(out,
+                "Src: %d\nDst: %d\nTag: %lld\nSendTime: %.9f\nRecvTime: %.9f\nSendHandle: %s\nRecvHandle: %s\n"
+                "SendJobId: %d_%ld\nRecvJobId: %d_%ld\nSize: %lld\nPriority: %d\nType: PointToPoint\n\n",
+                m->rank, m->peer, (long long)m->tag, m->begin, m->end, message_handle, message_handle, m->rank,
+                rehearsed_job(r, m->rank, m->run, m->step), m->peer, rehearsed_job(r, m->peer, m->run, m->received),
+                (long long)m->bytes, m->priority);
+    }
+}
+
+static void write_handles(const rehearsed *r, FILE *out)
+{
+    for (int rank = 0; rank < r->n_ranks; rank++)
+        fprintf(out, "Handle: %s\nHomeNode: 0\nMPIRank: %d\nName: message\nSize: 0\nMPIOwner: %d\n\n", message_handle,
+                rank, rank);
+}
+
+/* ---- The graph ---- */
+
+static void print_edge(FILE *out, int rank, long job, long need)
+{
+    fprintf(out, "\t \"task_%d_%ld\"->\"task_%d_%ld\"\n", rank, need, rank, job);
+}
+
+static void write_graph(const rehearsed *r, FILE *out)
+{
+    fputs("digraph G {\n\tcolor=white\n\trankdir=LR;\n", out);
+    for (int i = 0; i < r->n_tasks; i++) {
+        const rehearsed_item *t = &r->tasks[i];
+        fprintf(out, "\t \"task_%d_%ld\" [ style=filled, label=\"%s\", fillcolor=\"gray\" ]\n", t->rank,
+                rehearsed_job(r, t->rank, t->run, t->step), r->names[t->name]);
+        each_need(r, t->rank, t->run, t->step, print_edge, out);
+    }
+    for (int i = 0; i < r->n_messages; i++) {
+        const rehearsed_item *m = &r->messages[i];
+        const long sent = rehearsed_job(r, m->rank, m->run, m->step);
+        each_need(r, m->rank, m->run, m->step, print_edge, out);
+        print_edge(out, m->rank, sent + 1, sent);
+        each_need(r, m->peer, m->run, m->received, print_edge, out);
+        fprintf(out, "\t \"task_%d_%ld\"->\"task_%d_%ld\"\n", m->rank, sent, m->peer,
+                rehearsed_job(r, m->peer, m->run, m->received));
+    }
+    fputs("}\n", out);
+}
+
+void rehearsed_write_records(const rehearsed *r, const char *folder)
+{
+    static const struct {
+        const char *name;
+        void (*write)(const rehearsed *r, FILE *out);
+    } files[] = {{"tasks.rec", write_tasks},
+                 {"comms.rec", write_messages},
+                 {"data.rec", write_handles},
+                 {"dag.dot", write_graph}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        FILE *out = trace_output_open(folder, files[i].name);
+        files[i].write(r, out);
+        trace_output_close(out, folder, files[i].name);
+    }
+}
