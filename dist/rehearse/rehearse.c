@@ -120,6 +120,7 @@ static trama_status complete(rehearsing *r)
 static void tell_steps(const rehearsing *r, int rank, const step_graph *g, const graph_messages *messages)
 {
     const cluster_kind *k = cluster_kind_of(r->cluster, rank);
+    const bool gpu = r->plans.machine->places[machine_first_place(r->plans.machine, rank)].gpu;
     for (int i = 0; i < g->n && r->o.step; i++) {
         const graph_step *s = &g->steps[i];
         trama_rehearsed_step told = {.rank = rank,
@@ -129,7 +130,7 @@ static void tell_steps(const rehearsing *r, int rank, const step_graph *g, const
                                      .priority = s->priority,
                                      .peer = -1,
                                      .name = r->names.at.at[s->name],
-                                     .seconds = s->seconds + k->task,
+                                     .seconds = graph_task_seconds(k, s, gpu),
                                      .flops = s->flops,
                                      .n_next = s->again - s->next,
                                      .next = g->next + s->next,

@@ -75,7 +75,9 @@ typedef struct trama_rehearsed {
 } trama_rehearsed;
 typedef void (*trama_rehearsal_event)(void *closure, const trama_rehearsed *event);
 
-/* A step of a rank's plan, before anything is simulated: a task, or an end of a message. */
+/* A step of a rank's plan, before anything is simulated: a task, or an end of a message. In the simulation a message
+ * between ranks of one node takes less where its receiver reads the sender's memory, and more of a core by the
+ * machine's `cold`. */
 typedef struct trama_rehearsed_step {
     int rank, step;       /* step: from 0, in the order of submission */
     int worker;           /* of the rank; -1: any of the place */

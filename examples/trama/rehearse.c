@@ -29,6 +29,7 @@ enum {
     KEY_STEPS,
     KEY_TRACE,
     KEY_GRAPH,
+    KEY_NO_STARVZ,
     KEY_SEARCH,
     KEY_AUTO,
     KEY_MEMORY
@@ -64,7 +65,9 @@ static const struct argp_option options[] = {
     {"trace", KEY_TRACE, "FOLDER", 0,
      "show the tasks and messages as trama trace shows those of a run, and write its files there", 0},
     {"graph", KEY_GRAPH, "FILE", 0,
-     "write the steps of the planned ranks there as text, with their times and dependencies, for other simulators", 0},
+     "write the steps of a run of the planned ranks there as text, with times and dependencies, for other simulators",
+     0},
+    {"no-starvz", KEY_NO_STARVZ, NULL, 0, "of --trace: do not run StarVZ", 0},
     {0}};
 
 static const char doc[] =
@@ -78,7 +81,7 @@ typedef struct order {
     const char *mesh_text, *machine, *trace, *graph;
     model_sizes sizes;
     int layers;
-    bool search;
+    bool search, no_starvz;
     int processes;  /* of the mesh; with --auto the mesh is NULL */
     int64_t memory; /* MiB, of --auto; 0: no limit */
     trama_rehearsal_options how;
@@ -177,6 +180,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_TRACE:
         o->trace = text;
         return 0;
+    case KEY_NO_STARVZ:
+        o->no_starvz = true;
+        return 0;
     case KEY_GRAPH:
         o->graph = text;
         return 0;
@@ -252,14 +258,17 @@ static FILE *open_graph(const char *path)
     FILE *file = fopen(path, "w");
     if (!file)
         fail("--graph '%s': %s", path, strerror(errno));
-    fputs("# task|send|receive RANK STEP PRIORITY WORKER SECONDS PEER TAG BYTES NAME: STEPS THAT WAIT FOR IT\n"
-          "# in the order of submission; worker -1: any; ends of a message match by ranks and tag\n",
-          file);
+    fputs(
+        "# task|send|receive RANK STEP PRIORITY WORKER SECONDS PEER TAG BYTES NAME: STEPS THAT WAIT FOR IT\n"
+        "# of one run, in the order of submission; worker -1: any; ends of a message match by ranks and tag; the last "
+        "line is: # end\n",
+        file);
     return file;
 }
 
 static void close_graph(FILE *file, const char *path)
 {
+    fputs("# end\n", file);
     const bool written = !ferror(file);
     if (fclose(file) || !written)
         fail("--graph '%s': %s", path, strerror(errno));
@@ -284,6 +293,7 @@ static trama_status rehearse(order *o, observer *by, const model *m, trama_rehea
     if (!o->mesh)
         choose_layouts(m->target, cluster,
                        (trama_auto_options){.processes = o->processes, .memory_bytes = o->memory << 20}, true);
+    by->graph = o->graph ? open_graph(o->graph) : NULL;
     o->how.size = sizeof o->how;
     o->how.tell = tell;
     o->how.event = o->trace ? take_event : NULL;
@@ -304,7 +314,7 @@ int command_rehearse(int argc, char **argv)
                .layers = 2,
                .sizes = {.gpt = {.heads = 8, .length = 128, .words = 1000}, .n_hidden = 1, .hidden = {512}, .n = 4096}};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
-    observer by = {.watch = {.at = clock_seconds()}, .trace = o.trace ? rehearsed_new(o.processes) : NULL};
+    observer by = {.watch = {.at = clock_seconds()}, .trace = o.trace ? rehearsed_new(o.processes, o.how.runs) : NULL};
     model m = model_record(o.which, o.mesh, &o.sizes);
     stop(&by.watch, RECORD);
     model_train(&m);
@@ -315,7 +325,6 @@ int command_rehearse(int argc, char **argv)
         fail("%s", trama_program_error(m.program));
     trama_rehearsal *made = NULL;
     char *text;
-    by.graph = o.graph ? open_graph(o.graph) : NULL;
     must(rehearse(&o, &by, &m, &made));
     must(trama_rehearsal_text(made, &text));
     print_phases(&by.watch, o.how.plan_only);
@@ -323,7 +332,7 @@ int command_rehearse(int argc, char **argv)
     if (o.graph)
         close_graph(by.graph, o.graph);
     if (o.trace)
-        rehearsed_show(by.trace, o.trace);
+        rehearsed_show(by.trace, o.trace, o.no_starvz);
     rehearsed_free(by.trace);
     trama_text_free(&text);
     trama_rehearsal_destroy(&made);

@@ -85,6 +85,16 @@ static const char check_records[] =
     " if (begin[id] != \"\" && end[of[i]] > begin[id] + 1e-6) print id \" begins before the end of \" of[i] } }"
     " print (all > 0) }' %s/drawn/tasks.rec";
 
+/* Each worker is as long in states of tasks as its tasks take. */
+static const char check_states[] =
+    "awk 'FILENAME ~ /paje/ { if ($1 == 10 && $4 == \"WS\") { if ($3 in since) busy[$3] += $2 - since[$3]; delete "
+    "since[$3];"
+    " if ($5 != \"I\") since[$3] = $2 } next }"
+    " $1 == \"WorkerId:\" { worker = $2 } $1 == \"StartTime:\" { begin = $2 } $1 == \"EndTime:\" { end = $2 }"
+    " $1 == \"JobId:\" { split($2, part, \"_\") } $1 == \"GFlop:\" { took[part[1] \"_w\" worker] += end - begin }"
+    " END { for (w in took) { n++; if ((busy[w] - took[w]) ^ 2 > 1e-6) print w, busy[w], took[w] } print (n > 0) }'"
+    " %s/drawn/paje.trace %s/drawn/tasks.rec";
+
 static int lines_with(const char *file, const char *part)
 {
     return atoi(text_of(run("grep -c '%s' %s/drawn/%s || true", part, scratch, file)));
@@ -119,6 +129,27 @@ START_TEST(a_rehearsal_is_shown_as_a_run_is)
     run_wrong("trama rehearse", &(wrong_use){" --trace ''", "--trace", "folder"});
     run_wrong("trama rehearse", &(wrong_use){" --trace x --plan-only", "--trace", "--plan-only"});
     run_wrong("trama rehearse", &(wrong_use){" --hidden 8 --layers 1 --trace /dev/null/x", "/dev/null/x", "folder"});
+}
+END_TEST
+
+/* Tasks and messages without length, and two processes a rank. */
+START_TEST(tasks_that_take_no_time_end_before_later_ones_begin)
+{
+    const char *machine =
+        machine_of("kind n\n cores 6\n core f32 10Gflop/s\n core memory 10GB/s\n task 0s\n message 0s\n"
+                   "ranks 2\n local 10GB/s 0s\n nodes 1 n");
+    char arguments[700];
+    snprintf(arguments, sizeof arguments,
+             "--mesh dp=2,mp=2 --hidden 64 --vocab 50 --seq 16 --steps 2 --machine %s --trace %s/drawn", machine,
+             scratch);
+    const char *said = rehearse(arguments);
+    expect(said, "trama rehearse: 2 ranks");
+    ck_assert_str_eq(text_of(run(check_states, scratch, scratch)), "1\n");
+    ck_assert_str_eq(text_of(run(check_paje, scratch)), "1\n");
+    ck_assert_str_eq(text_of(run(check_records, scratch)), "1\n");
+    ck_assert_int_eq(lines_with("paje.trace", "2_program"), 0);
+    ck_assert_int_eq(
+        atoi(text_of(run("awk '$1 == 13 && $4 ~ /mpi/ && $5 > 20000' %s/drawn/paje.trace | wc -l", scratch))), 0);
 }
 END_TEST
 
@@ -361,7 +392,7 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
 END_TEST
 
 TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rehearsal_is_shown_as_a_run_is,
-      the_steps_of_all_ranks_are_written_for_others, a_topology_gives_cores_and_gpus,
-      a_topology_that_cannot_be_read_is_named, a_rank_is_planned_alone, wrong_orders_are_named, examples_are_rehearsed,
-      a_run_takes_the_memory_that_its_rehearsal_states, layouts_are_chosen_and_searched,
-      a_machine_is_calibrated_and_rehearsed)
+      tasks_that_take_no_time_end_before_later_ones_begin, the_steps_of_all_ranks_are_written_for_others,
+      a_topology_gives_cores_and_gpus, a_topology_that_cannot_be_read_is_named, a_rank_is_planned_alone,
+      wrong_orders_are_named, examples_are_rehearsed, a_run_takes_the_memory_that_its_rehearsal_states,
+      layouts_are_chosen_and_searched, a_machine_is_calibrated_and_rehearsed)

@@ -26,6 +26,7 @@ typedef struct step {
 
 typedef struct steps {
     int n;
+    bool whole; /* its last line was there */
     step *at;
 } steps;
 
@@ -64,6 +65,7 @@ static void take_line(char *line, int rank, steps *s, edge **edges, size_t *n_ed
     int of, number, end;
     step new = {0};
     double seconds;
+    s->whole |= !strcmp(line, "# end\n");
     if (*line == '#')
         return;
     if (sscanf(line, "%15s %d %d %d %d %lf %d %" SCNd64 " %" SCNd64 " %*[^:]:%n", word, &of, &number, &new.priority,
@@ -97,6 +99,8 @@ static steps read_steps(const char *path, int rank)
         take_line(line, rank, &s, &edges, &n_edges);
     fclose(file);
     free(line);
+    if (!s.whole)
+        fail("the file lacks its end");
     for (size_t i = 0; i < n_edges; i++) {
         step *to = &s.at[edges[i].to];
         to->before = grow(to->before, (size_t)to->n_before, sizeof *to->before);

@@ -43,7 +43,7 @@ static double seconds_of(const simulated *s, const sim_worker *w, const graph_st
     const int rank = w->rank;
     const cluster_kind *k = cluster_kind_of(s->c, rank);
     if (!is_message(of))
-        return of->kind == STEP_ORDER && s->m->places[machine_first_place(s->m, rank)].gpu ? 0 : of->seconds + k->task;
+        return graph_task_seconds(k, of, s->m->places[machine_first_place(s->m, rank)].gpu);
     return k->message + k->cold * fmin(1, w->loaded / fmax(1, k->cold_bytes)) +
            (k->copies > 0 ? (double)sim_moves(&s->messages.at[of->message]) / k->copies : 0);
 }

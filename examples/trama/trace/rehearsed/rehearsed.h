@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rehearsal as its callbacks told of it: the steps of each rank, and the tasks and messages of all runs. Its jobs
- * have the numbers that StarPU's would have: each step of each run is one, and behind a send comes the job that waits
- * until its data have left. */
+/* A rehearsal as its callbacks told of it: the steps of each rank, and the tasks and messages of all runs. Each step of
+ * each run is a job with an odd number, in the order of submission; the even number behind that of a send is the job
+ * that waits until its data have left. */
 #ifndef REHEARSED_H
 #define REHEARSED_H
 
@@ -19,15 +19,20 @@ typedef struct rehearsed_edge {
     rehearsed_need need;
 } rehearsed_edge;
 
+typedef struct rehearsed_step {
+    short place;
+    bool sends;
+} rehearsed_step;
+
 typedef struct rehearsed_rank {
     int n_steps, n_edges;
-    bool *sends; /* [steps] */
-    rehearsed_edge *edges;
+    rehearsed_step *steps;
+    rehearsed_edge *edges; /* until needs are known */
     int *first;            /* [steps + 1] */
     rehearsed_need *needs; /* of step i: first[i] to first[i + 1] */
 } rehearsed_rank;
 
-/* As trama_rehearsed, in ms. */
+/* As trama_rehearsed, but in ms and Gflop, and the name as an index. */
 typedef struct rehearsed_item {
     int rank, worker, peer, run, step, received, priority, name;
     double submitted, ready, begin, end, gflop;
@@ -35,7 +40,8 @@ typedef struct rehearsed_item {
 } rehearsed_item;
 
 typedef struct rehearsed {
-    int n_ranks, n_tasks, n_messages, n_names;
+    int n_ranks, runs, n_tasks, n_messages, n_names;
+    int64_t expected; /* tasks and messages of all runs */
     rehearsed_rank *ranks;
     rehearsed_item *tasks, *messages; /* in the order of their ends */
     char **names;

@@ -94,19 +94,12 @@ static void print_ends(const rehearsed *r, const paje_rank *ranks, double last, 
 
 /* ---- Events in the order of time ---- */
 
-typedef enum change_kind {
-    MESSAGE_ENDS,
-    TASK_ENDS,
-    SUBMITTED,
-    READY,
-    TASK_BEGINS,
-    MESSAGE_BEGINS,
-    N_CHANGES
-} change_kind;
+typedef enum change_kind { MESSAGE_ENDS, TASK_ENDS, SUBMITTED, READY, TASK_BEGINS, MESSAGE_BEGINS } change_kind;
 
 typedef struct change {
     double time;
-    int kind, item; /* kind: above N_CHANGES the end of a task without length, behind its begin */
+    change_kind kind;
+    int item;
 } change;
 
 static int by_time(const void *first, const void *second)
@@ -114,7 +107,7 @@ static int by_time(const void *first, const void *second)
     const change *a = first, *b = second;
     if (a->time != b->time)
         return a->time < b->time ? -1 : 1;
-    return a->kind != b->kind ? a->kind - b->kind : a->item - b->item;
+    return a->kind != b->kind ? (int)a->kind - (int)b->kind : a->item - b->item;
 }
 
 static void set_count(FILE *out, double time, int rank, const char *name, int count)
@@ -138,44 +131,48 @@ static void print_task(const rehearsed *r, paje_rank *of, const change *c, FILE 
         set_count(out, c->time, t->rank, "nready", --of->ready);
         set_count(out, c->time, t->rank, "nsubmitted", --of->submitted);
         fprintf(out, "10 %.9f %d_w%d WS \"%s\"\n", c->time, t->rank, t->worker, name);
-        fprintf(out, "20 %.9f %d_w%d WS \"%s\" 0 - 0 0 %d_%ld %d_%ld %.6f 0 0 %d -1 -\n", c->time, t->rank,
-                t->worker, name, t->rank, rehearsed_job(r, t->rank, t->run, t->step), t->rank,
+        fprintf(out, "20 %.9f %d_w%d WS \"%s\" 0 - 0 0 %d_%ld %d_%ld %.6f 0 0 %d -1 -\n", c->time, t->rank, t->worker,
+                name, t->rank, rehearsed_job(r, t->rank, t->run, t->step), t->rank,
                 (rehearsed_job(r, t->rank, t->run, t->step) + 1) / 2, t->gflop, t->run);
         fprintf(out, "13 %.9f %d_w%d gf %.6f\n", c->time, t->rank, t->worker, rate);
-        return;
+        if (t->end > t->begin)
+            return; /* the end of a task without length is none of the changes: it may not undo a later begin */
+        __attribute__((fallthrough));
     default:
         fprintf(out, "10 %.9f %d_w%d WS I\n13 %.9f %d_w%d gf 0\n", c->time, t->rank, t->worker, c->time, t->rank,
                 t->worker);
     }
 }
 
-/* A rank at one end of a message: whether it begins, and its rate. */
-static void change_end(paje_rank *of, int rank, const char *way, double *rate, double by, double time, FILE *out)
+/* A rank at one end of a message, which begins or ends: +1 or -1. */
+static void change_end(paje_rank *of, int rank, const change *c, const char *way, double *rate, double by, FILE *out)
 {
-    const int flows = of->flows;
-    of->flows += by > 0 ? 1 : -1;
-    *rate = of->flows ? fmax(0, *rate + by) : 0;
+    const int flows = of->flows, sign = c->kind == MESSAGE_BEGINS ? 1 : -1;
+    of->flows += sign;
+    *rate = of->flows ? fmax(0, *rate + sign * by) : 0;
     if (!flows || !of->flows)
-        fprintf(out, "10 %.9f %d_mpict CtS %s\n", time, rank, of->flows ? "P" : "Sl");
-    fprintf(out, "13 %.9f %d_mpict %s %.6f\n", time, rank, way, *rate);
+        fprintf(out, "10 %.9f %d_mpict CtS %s\n", c->time, rank, of->flows ? "P" : "Sl");
+    fprintf(out, "13 %.9f %d_mpict %s %.6f\n", c->time, rank, way, *rate);
 }
 
+/* One without length moves nothing: its receiver reads the sender's memory. */
 static void print_message(const rehearsed *r, paje_rank *ranks, const change *c, FILE *out)
 {
     const rehearsed_item *m = &r->messages[c->item];
-    const bool begins = c->kind == MESSAGE_BEGINS;
-    const double ms = fmax(m->end - m->begin, 1e-9), rate = (double)(m->bytes + 1) / 1e6 / (ms / 1e3);
+    const bool takes_time = m->end > m->begin;
+    const double rate = takes_time ? (double)m->bytes / 1e6 / ((m->end - m->begin) / 1e3) : 0;
     paje_rank *from = &ranks[m->rank], *to = &ranks[m->peer];
-    change_end(from, m->rank, "bwo_mpi", &from->outgoing, begins ? rate : -rate, c->time, out);
-    change_end(to, m->peer, "bwi_mpi", &to->incoming, begins ? rate : -rate, c->time, out);
-    if (begins)
+    if (takes_time) {
+        change_end(from, m->rank, c, "bwo_mpi", &from->outgoing, rate, out);
+        change_end(to, m->peer, c, "bwi_mpi", &to->incoming, rate, out);
+    }
+    if (c->kind == MESSAGE_BEGINS)
         fprintf(out, "23 %.9f MPIL MPIroot %lld %d_mpict mpicom_%d %lld PointToPoint %d 1\n", c->time,
                 (long long)m->bytes, m->rank, c->item, (long long)m->tag, m->priority);
-    else
+    if (c->kind == MESSAGE_ENDS || !takes_time)
         fprintf(out, "19 %.9f MPIL MPIroot %lld %d_mpict mpicom_%d\n", c->time, (long long)m->bytes, m->peer, c->item);
 }
 
-/* A message without length ends behind its begin, as a task does. */
 static change *list_changes(const rehearsed *r, int *n)
 {
     change *list = must_allocate(4 * r->n_tasks + 2 * r->n_messages, sizeof *list);
@@ -185,12 +182,14 @@ static change *list_changes(const rehearsed *r, int *n)
         list[(*n)++] = (change){t->submitted, SUBMITTED, i};
         list[(*n)++] = (change){t->ready, READY, i};
         list[(*n)++] = (change){t->begin, TASK_BEGINS, i};
-        list[(*n)++] = (change){t->end, t->end > t->begin ? TASK_ENDS : N_CHANGES + TASK_ENDS, i};
+        if (t->end > t->begin)
+            list[(*n)++] = (change){t->end, TASK_ENDS, i};
     }
     for (int i = 0; i < r->n_messages; i++) {
         const rehearsed_item *m = &r->messages[i];
         list[(*n)++] = (change){m->begin, MESSAGE_BEGINS, i};
-        list[(*n)++] = (change){m->end, m->end > m->begin ? MESSAGE_ENDS : N_CHANGES + MESSAGE_ENDS, i};
+        if (m->end > m->begin)
+            list[(*n)++] = (change){m->end, MESSAGE_ENDS, i};
     }
     if (*n)
         qsort(list, (size_t)*n, sizeof *list, by_time);
@@ -208,13 +207,11 @@ void rehearsed_write_paje(const rehearsed *r, const char *folder)
             ranks[r->tasks[i].rank].workers = r->tasks[i].worker + 1;
     print_definitions(r, out);
     print_containers(r, ranks, out);
-    for (int i = 0; i < n; i++) {
-        const int kind = list[i].kind % N_CHANGES;
-        if (kind == MESSAGE_BEGINS || kind == MESSAGE_ENDS)
-            print_message(r, ranks, &(change){list[i].time, kind, list[i].item}, out);
+    for (int i = 0; i < n; i++)
+        if (list[i].kind == MESSAGE_BEGINS || list[i].kind == MESSAGE_ENDS)
+            print_message(r, ranks, &list[i], out);
         else
-            print_task(r, &ranks[r->tasks[list[i].item].rank], &(change){list[i].time, kind, list[i].item}, out);
-    }
+            print_task(r, &ranks[r->tasks[list[i].item].rank], &list[i], out);
     print_ends(r, ranks, n ? list[n - 1].time : 0, out);
     trace_output_close(out, folder, "paje.trace");
     free(list);

@@ -17,7 +17,7 @@ static void each_need(const rehearsed *r, int rank, int run, int step,
         const int in = run - need->before;
         if (in >= 0) /* a step waits for a send until its data have left */
             print(out, rank, rehearsed_job(r, rank, run, step),
-                  rehearsed_job(r, rank, in, need->step) + of->sends[need->step]);
+                  rehearsed_job(r, rank, in, need->step) + of->steps[need->step].sends);
     }
 }
 

@@ -18,10 +18,11 @@
 
 enum { MOST_EVENTS = 4000000 };
 
-rehearsed *rehearsed_new(int ranks)
+rehearsed *rehearsed_new(int ranks, int runs)
 {
     rehearsed *r = must_allocate(1, sizeof *r);
     r->n_ranks = ranks;
+    r->runs = runs > 0 ? runs : 1;
     r->ranks = must_allocate(ranks, sizeof *r->ranks);
     return r;
 }
@@ -29,7 +30,7 @@ rehearsed *rehearsed_new(int ranks)
 void rehearsed_free(rehearsed *r)
 {
     for (int i = 0; r && i < r->n_ranks; i++) {
-        free(r->ranks[i].sends);
+        free(r->ranks[i].steps);
         free(r->ranks[i].edges);
         free(r->ranks[i].first);
         free(r->ranks[i].needs);
@@ -55,8 +56,12 @@ static void add_edge(rehearsed_rank *of, int from, int to, bool before)
 void rehearsed_take_step(rehearsed *r, const trama_rehearsed_step *s)
 {
     rehearsed_rank *of = &r->ranks[s->rank];
-    of->sends = trace_grow(of->sends, of->n_steps, sizeof *of->sends);
-    of->sends[of->n_steps++] = s->sends;
+    r->expected += s->peer < 0 || s->sends ? r->runs : 0;
+    if (r->expected > MOST_EVENTS)
+        fail("--trace: the rehearsal has more than %d tasks and messages: take fewer ranks, steps or layers",
+             MOST_EVENTS);
+    of->steps = trace_grow(of->steps, of->n_steps, sizeof *of->steps);
+    of->steps[of->n_steps++] = (rehearsed_step){(short)s->place, s->sends};
     for (int i = 0; i < s->n_next; i++)
         add_edge(of, s->step, s->next[i], false);
     for (int i = 0; i < s->n_again; i++)
@@ -75,6 +80,8 @@ static void find_needs(rehearsed_rank *of)
         at[i + 1] += at[i];
     for (int i = 0; i < of->n_edges; i++)
         of->needs[at[of->edges[i].to]++] = of->edges[i].need;
+    free(of->edges);
+    of->edges = NULL;
 }
 
 /* ---- Tasks and messages ---- */
@@ -92,9 +99,6 @@ static int name_number(rehearsed *r, const char *name)
 void rehearsed_take_event(rehearsed *r, const trama_rehearsed *e)
 {
     const bool task = e->peer < 0;
-    if (r->n_tasks + r->n_messages == MOST_EVENTS)
-        fail("--trace: the rehearsal has more than %d tasks and messages: take fewer ranks, steps or layers",
-             MOST_EVENTS);
     rehearsed_item **list = task ? &r->tasks : &r->messages;
     int *n = task ? &r->n_tasks : &r->n_messages;
     *list = trace_grow(*list, *n, sizeof **list);
@@ -136,10 +140,7 @@ static double **find_ends(const rehearsed *r, int runs)
 
 static void find_ready(rehearsed *r)
 {
-    int runs = 1;
-    for (int i = 0; i < r->n_tasks; i++)
-        runs = r->tasks[i].run >= runs ? r->tasks[i].run + 1 : runs;
-    double **ends = find_ends(r, runs);
+    double **ends = find_ends(r, r->runs);
     for (int i = 0; i < r->n_tasks; i++) {
         rehearsed_item *t = &r->tasks[i];
         const rehearsed_rank *of = &r->ranks[t->rank];
@@ -169,22 +170,28 @@ static int show(const char *scratch, void *closure)
     trace t = {.program = trace_text("trama rehearse"), .n_ranks = s->r->n_ranks, .n_read = s->r->n_ranks};
     rehearsed_write_records(s->r, scratch);
     rehearsed_write_paje(s->r, scratch);
+    for (int i = 0; i < s->r->n_tasks; i++) {
+        const rehearsed_item *of = &s->r->tasks[i];
+        trace_add_worker(&t, of->rank, of->worker, s->r->ranks[of->rank].steps[of->step].place);
+    }
     trace_read(scratch, -1, &t);
     trace_show(&t, &s->how, scratch);
     trace_destroy(&t);
     return EXIT_SUCCESS;
 }
 
-void rehearsed_show(rehearsed *r, const char *folder)
+void rehearsed_show(rehearsed *r, const char *folder, bool no_starvz)
 {
     if (!r->n_tasks)
         fail("--trace: there is nothing to show, since no task was simulated");
+    while (!r->ranks[r->n_ranks - 1].n_steps)
+        r->n_ranks--; /* several processes may share a rank */
     for (int k = 0; k < r->n_ranks; k++)
         find_needs(&r->ranks[k]);
     find_ready(r);
     if (mkdir(folder, 0777) && errno != EEXIST)
         fail("%s: the folder cannot be made: %s", folder, strerror(errno));
-    showing s = {r, {.out = folder, .longest = 10, .picture = {-1, -1}}};
+    showing s = {r, {.out = folder, .longest = 10, .no_starvz = no_starvz, .picture = {-1, -1}}};
     if (trace_output_work(folder, show, &s))
         exit(EXIT_FAILURE);
 }

@@ -7,15 +7,16 @@
 
 typedef struct rehearsed rehearsed;
 
-rehearsed *rehearsed_new(int ranks);
-void rehearsed_free(rehearsed *r); /* NULL is allowed */
+rehearsed *rehearsed_new(int ranks, int runs); /* at most so many ranks */
+void rehearsed_free(rehearsed *r);             /* NULL is allowed */
 
-/* Take the steps and events of trama_rehearsal_options. The program ends above 4,000,000 tasks and messages. */
+/* Take the steps and events of trama_rehearsal_options. The program ends where there will be more than 4,000,000 tasks
+ * and messages. */
 void rehearsed_take_step(rehearsed *r, const trama_rehearsed_step *step);
 void rehearsed_take_event(rehearsed *r, const trama_rehearsed *event);
 
 /* Prints the summary, and writes the files of trama trace into the folder, which is made where there is none. Once,
  * behind the last event. Ends the program where they cannot be written. */
-void rehearsed_show(rehearsed *r, const char *folder);
+void rehearsed_show(rehearsed *r, const char *folder, bool no_starvz);
 
 #endif
