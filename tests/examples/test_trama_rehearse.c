@@ -132,24 +132,41 @@ START_TEST(a_rehearsal_is_shown_as_a_run_is)
 }
 END_TEST
 
-/* Tasks and messages without length, and two processes a rank. */
-START_TEST(tasks_that_take_no_time_end_before_later_ones_begin)
+static int without_length(const char *file, const char *begin, const char *end)
 {
-    const char *machine =
-        machine_of("kind n\n cores 6\n core f32 10Gflop/s\n core memory 10GB/s\n task 0s\n message 0s\n"
-                   "ranks 2\n local 10GB/s 0s\n nodes 1 n");
-    char arguments[700];
-    snprintf(arguments, sizeof arguments,
-             "--mesh dp=2,mp=2 --hidden 64 --vocab 50 --seq 16 --steps 2 --machine %s --trace %s/drawn", machine,
-             scratch);
-    const char *said = rehearse(arguments);
-    expect(said, "trama rehearse: 2 ranks");
-    ck_assert_str_eq(text_of(run(check_states, scratch, scratch)), "1\n");
-    ck_assert_str_eq(text_of(run(check_paje, scratch)), "1\n");
-    ck_assert_str_eq(text_of(run(check_records, scratch)), "1\n");
-    ck_assert_int_eq(lines_with("paje.trace", "2_program"), 0);
-    ck_assert_int_eq(
-        atoi(text_of(run("awk '$1 == 13 && $4 ~ /mpi/ && $5 > 20000' %s/drawn/paje.trace | wc -l", scratch))), 0);
+    return atoi(text_of(run("awk '$1 == \"%s:\" { at = $2 } $1 == \"%s:\" { n += $2 == at } END { print n + 0 }' "
+                            "%s/drawn/%s",
+                            begin, end, scratch, file)));
+}
+
+/* Tasks without length of 4 processes on 3 ranks; messages without length, which are read in the sender's memory. */
+START_TEST(tasks_and_messages_without_length_are_shown)
+{
+    static const struct {
+        int ranks;
+        const char *mesh;
+        bool tasks; /* without length; else messages */
+    } cases[] = {{3, "dp=4", true}, {4, "mp=4", false}};
+    for (int i = 0; i < 2; i++) {
+        char machine[300], arguments[700], ranks[40];
+        snprintf(machine, sizeof machine,
+                 "kind n\n cores 6\n core f32 10Gflop/s\n core memory 10GB/s\n task 0s\n message 0s\n ranks %d\n"
+                 "local 10GB/s 0s\n nodes 1 n\n",
+                 cases[i].ranks);
+        snprintf(arguments, sizeof arguments,
+                 "--mesh %s --hidden 256 --vocab 50 --seq 256 --layers 1 --machine %s --trace %s/drawn", cases[i].mesh,
+                 machine_of(machine), scratch);
+        snprintf(ranks, sizeof ranks, "trama rehearse: %d ranks", cases[i].ranks);
+        expect(rehearse(arguments), ranks);
+        ck_assert((without_length("tasks.rec", "StartTime", "EndTime") > 0) == cases[i].tasks);
+        ck_assert((without_length("comms.rec", "SendTime", "RecvTime") > 0) != cases[i].tasks);
+        ck_assert_str_eq(text_of(run(check_states, scratch, scratch)), "1\n");
+        ck_assert_str_eq(text_of(run(check_paje, scratch)), "1\n");
+        ck_assert_str_eq(text_of(run(check_records, scratch)), "1\n");
+        ck_assert_int_eq(lines_with("paje.trace", cases[i].ranks == 3 ? "3_program" : "4_program"), 0);
+        const char *fast = "awk '$1 == 13 && $4 ~ /mpi/ && $5 > 40000' %s/drawn/paje.trace | wc -l"; /* 4 messages */
+        ck_assert_int_eq(atoi(text_of(run(fast, scratch))), 0);
+    }
 }
 END_TEST
 
@@ -392,7 +409,7 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
 END_TEST
 
 TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rehearsal_is_shown_as_a_run_is,
-      tasks_that_take_no_time_end_before_later_ones_begin, the_steps_of_all_ranks_are_written_for_others,
+      tasks_and_messages_without_length_are_shown, the_steps_of_all_ranks_are_written_for_others,
       a_topology_gives_cores_and_gpus, a_topology_that_cannot_be_read_is_named, a_rank_is_planned_alone,
       wrong_orders_are_named, examples_are_rehearsed, a_run_takes_the_memory_that_its_rehearsal_states,
       layouts_are_chosen_and_searched, a_machine_is_calibrated_and_rehearsed)
