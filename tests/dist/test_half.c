@@ -110,7 +110,7 @@ START_TEST(elements_of_every_type_are_numbers)
 {
     const double numbers[] = {1, 3, 100};
     for (int t = 0; t < TRAMA_N_DTYPES; t++) {
-        char memory[3 * sizeof(double)];
+        double _Complex memory[3]; /* the largest type */
         for (int i = 0; i < 3; i++)
             element_set((trama_dtype)t, memory, i, numbers[i]);
         for (int i = 0; i < 3; i++)
