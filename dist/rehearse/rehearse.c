@@ -139,6 +139,7 @@ static void tell_steps(const rehearsing *r, int rank, const step_graph *g, const
         if (s->message >= 0) {
             const graph_message *m = &messages->at[s->message];
             told.peer = m->peer;
+            told.name = trama_value_name(r->names.program->values.at[m->value]);
             told.sends = s->kind == STEP_SEND;
             told.bytes = m->bytes;
             told.tag = m->tag;

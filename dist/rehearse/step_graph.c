@@ -186,7 +186,8 @@ int graph_worker(const graph_source *source, int place, int lane)
 static void add_message(const plan *p, int step, graph_messages *messages)
 {
     const plan_step *s = &p->steps.at[step];
-    *ARRAY_PUSH(messages) = (graph_message){step, s->peer, s->tag, plan_message_bytes(p, s), s->span};
+    const int value = p->shards.at[plan_step_operand(p, s, 0)->region.shard].value;
+    *ARRAY_PUSH(messages) = (graph_message){step, s->peer, s->tag, plan_message_bytes(p, s), s->span, value};
 }
 
 static void fill_steps(const graph_source *source, step_graph *g, graph_messages *messages)

@@ -43,7 +43,8 @@ typedef struct step_graph {
 typedef struct graph_message {
     int step, peer;
     int64_t tag, bytes;
-    int span; /* plan_step.span */
+    int span;  /* plan_step.span */
+    int value; /* of which it carries a part */
 } graph_message;
 typedef ARRAY(graph_message) graph_messages;
 

@@ -65,7 +65,7 @@ typedef struct trama_rehearsed {
     int peer;           /* of a message its receiver; of a task -1 */
     int run;            /* from 0 */
     int priority;       /* of a task, or of the sending step */
-    const char *name;   /* of the op, as traces have it; of a message "message"; it lives during the call */
+    const char *name;   /* of the op, as traces have it; of a message the value's; it lives during the call */
     double begin, end;  /* seconds */
     double flops;       /* of a task */
     int64_t bytes, tag; /* of a message */

@@ -238,7 +238,7 @@ static void print_step(FILE *out, const trama_rehearsed_step *s)
             : s->sends  ? "send"
                         : "receive",
             s->rank, s->step, s->priority, s->worker, s->seconds, s->peer, (long long)s->tag, (long long)s->bytes,
-            s->name);
+            s->peer < 0 ? s->name : "message");
     for (int i = 0; i < s->n_next; i++)
         fprintf(out, " %d", s->next[i]);
     putc('\n', out);

@@ -86,7 +86,7 @@ static trama_status add_rank(stage *t, int n, const made_step *steps)
         g.steps[i].again = at;
         g.next[at++] = i;
         if (of->kind >= STEP_SEND)
-            *ARRAY_PUSH(&messages) = (graph_message){i, of->peer, of->tag, of->bytes, 0};
+            *ARRAY_PUSH(&messages) = (graph_message){i, of->peer, of->tag, of->bytes, 0, 0};
     }
     g.steps[n].next = at;
     trama_status status = simulated_add(t->s, g, &messages);

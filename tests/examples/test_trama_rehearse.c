@@ -115,6 +115,8 @@ START_TEST(a_rehearsal_is_shown_as_a_run_is)
     snprintf(tasks, sizeof tasks, " %d tasks, %d messages\n", 3 * (steps - 2 * messages), 3 * messages);
     expect(said, tasks);
     expect(said, "critical path");
+    ck_assert_int_gt(lines_with("data.rec", "^Name: .*matmul"), 0); /* gradients that are sent */
+    ck_assert_int_gt(lines_with("trace.json", "matmul[0-9_.a-z]* to rank 1"), 0);
     ck_assert_msg(count(said, ": for ") > 0, "no wait has a cause: %s", said);
     ck_assert_int_gt(lines_with("trace.json", "\"name\":\"matmul\""), 0);
     ck_assert_int_gt(lines_with("trace.json", "\"name\":\"update.sgd\""), 0);

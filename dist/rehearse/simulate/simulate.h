@@ -17,6 +17,7 @@ typedef struct sim_message {
     int sent, posted, begun, arrived, handled;
     bool rendezvous;
     int send_span, receive_span; /* plan_step.span of its ends */
+    int value;                   /* of which it carries a part */
 } sim_message;
 
 /* Bytes that go: none of elements that the receiver reads in the sender's memory. */

@@ -40,6 +40,7 @@ trama_status messages_add(simulated *s, int rank, step_graph *graph, const graph
                               given->step, sends ? "send" : "receive", (long long)given->tag, given->peer);
         *end = s->ranks[rank].first + given->step;
         m->bytes = given->bytes;
+        m->value = given->value;
         *(sends ? &m->send_span : &m->receive_span) = given->span;
         m->rendezvous |= sends && step->rendezvous && (double)given->bytes > eager;
         step->message = found;
@@ -152,12 +153,14 @@ void messages_flow(simulated *s, int64_t number)
 static void tell(const simulated *s, const struct sim_flow *f)
 {
     const sim_message *m = &s->messages.at[f->message];
+    if (!s->event)
+        return;
     const trama_rehearsed e = {.rank = m->from,
                                .worker = -1,
                                .peer = m->to,
                                .run = f->run,
                                .priority = simulated_step(s, m->send)->priority,
-                               .name = "message",
+                               .name = trama_value_name(s->names->program->values.at[m->value]),
                                .begin = f->begin,
                                .end = s->now,
                                .bytes = m->bytes,
@@ -165,8 +168,7 @@ static void tell(const simulated *s, const struct sim_flow *f)
                                .step = m->send - s->ranks[m->from].first,
                                .received = m->receive - s->ranks[m->to].first,
                                .submitted = simulated_submission(s, m->from, f->run, m->send)};
-    if (s->event)
-        s->event(s->closure, &e);
+    s->event(s->closure, &e);
 }
 
 void messages_flow_end(simulated *s, int flow)

@@ -44,8 +44,12 @@ typedef struct rehearsed {
     int64_t expected; /* tasks and messages of all runs */
     rehearsed_rank *ranks;
     rehearsed_item *tasks, *messages; /* in the order of their ends */
-    char **names;
+    char **names;                     /* of tasks and of the values that messages carry */
+    void *name_tree;                  /* of tsearch */
 } rehearsed;
+
+/* [names] which of them the n items have; the caller frees. */
+bool *rehearsed_names_of(const rehearsed *r, int n, const rehearsed_item *items);
 
 /* The number of a step's job in its rank. */
 static inline long rehearsed_job(const rehearsed *r, int rank, int run, int step)

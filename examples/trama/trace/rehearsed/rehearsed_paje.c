@@ -57,8 +57,11 @@ static void print_definitions(const rehearsed *r, FILE *out)
     for (size_t i = 0; i < sizeof definitions / sizeof *definitions; i++)
         fprintf(out, "%%EventDef %s\n%%EndEventDef\n", definitions[i]);
     fputs(types, out);
+    bool *of_tasks = rehearsed_names_of(r, r->n_tasks, r->tasks);
     for (int i = 0; i < r->n_names; i++)
-        fprintf(out, "6 \"%s\" WS \"%s\" \".0 .6 .5\"\n", r->names[i], r->names[i]);
+        if (of_tasks[i])
+            fprintf(out, "6 \"%s\" WS \"%s\" \".0 .6 .5\"\n", r->names[i], r->names[i]);
+    free(of_tasks);
 }
 
 /* ---- Containers ---- */
@@ -167,8 +170,8 @@ static void print_message(const rehearsed *r, paje_rank *ranks, const change *c,
         change_end(to, m->peer, c, "bwi_mpi", &to->incoming, rate, out);
     }
     if (c->kind == MESSAGE_BEGINS)
-        fprintf(out, "23 %.9f MPIL MPIroot %lld %d_mpict mpicom_%d %lld PointToPoint %d 1\n", c->time,
-                (long long)m->bytes, m->rank, c->item, (long long)m->tag, m->priority);
+        fprintf(out, "23 %.9f MPIL MPIroot %lld %d_mpict mpicom_%d %lld PointToPoint %d %x\n", c->time,
+                (long long)m->bytes, m->rank, c->item, (long long)m->tag, m->priority, 1U + (unsigned)m->name);
     if (c->kind == MESSAGE_ENDS || !takes_time)
         fprintf(out, "19 %.9f MPIL MPIroot %lld %d_mpict mpicom_%d\n", c->time, (long long)m->bytes, m->peer, c->item);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The records that StarPU's tool makes of a run. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "rehearsed.h"
 #include "trace_output.h"
-
-static const char message_handle[] = "1";
 
 /* Prints what a job depends on, by a function for each number; those of runs before the first are left out. */
 static void each_need(const rehearsed *r, int rank, int run, int step,
@@ -66,19 +65,33 @@ static void write_messages(const rehearsed *r, FILE *out)
     for (int i = 0; i < r->n_messages; i++) {
         const rehearsed_item *m = &r->messages[i];
         fprintf(out,
-                "Src: %d\nDst: %d\nTag: %lld\nSendTime: %.9f\nRecvTime: %.9f\nSendHandle: %s\nRecvHandle: %s\n"
+                "Src: %d\nDst: %d\nTag: %lld\nSendTime: %.9f\nRecvTime: %.9f\nSendHandle: %x\nRecvHandle: %x\n"
                 "SendJobId: %d_%ld\nRecvJobId: %d_%ld\nSize: %lld\nPriority: %d\nType: PointToPoint\n\n",
-                m->rank, m->peer, (long long)m->tag, m->begin, m->end, message_handle, message_handle, m->rank,
-                rehearsed_job(r, m->rank, m->run, m->step), m->peer, rehearsed_job(r, m->peer, m->run, m->received),
-                (long long)m->bytes, m->priority);
+                m->rank, m->peer, (long long)m->tag, m->begin, m->end, 1U + (unsigned)m->name, 1U + (unsigned)m->name,
+                m->rank, rehearsed_job(r, m->rank, m->run, m->step), m->peer,
+                rehearsed_job(r, m->peer, m->run, m->received), (long long)m->bytes, m->priority);
     }
 }
 
+/* A name may have any characters: those that would end the line become blanks. */
+static void print_line(const char *name, FILE *out)
+{
+    for (; *name; name++)
+        putc((unsigned char)*name < ' ' ? ' ' : *name, out);
+}
+
+/* A handle is 1 more than the number of the value's name, on all ranks. */
 static void write_handles(const rehearsed *r, FILE *out)
 {
+    bool *sent = rehearsed_names_of(r, r->n_messages, r->messages);
     for (int rank = 0; rank < r->n_ranks; rank++)
-        fprintf(out, "Handle: %s\nHomeNode: 0\nMPIRank: %d\nName: message\nSize: 0\nMPIOwner: %d\n\n", message_handle,
-                rank, rank);
+        for (int i = 0; i < r->n_names; i++)
+            if (sent[i]) {
+                fprintf(out, "Handle: %x\nHomeNode: 0\nMPIRank: %d\nName: ", 1U + (unsigned)i, rank);
+                print_line(r->names[i], out);
+                fprintf(out, "\nSize: 0\nMPIOwner: %d\n\n", rank);
+            }
+    free(sent);
 }
 
 /* ---- The graph ---- */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gathers a rehearsal, and has it written as StarPU's tool writes a run, so that the rest of trama trace reads it. */
+#define _GNU_SOURCE /* tdestroy */
 #include "trace_rehearsed.h"
 
 #include <errno.h>
 #include <math.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +37,10 @@ void rehearsed_free(rehearsed *r)
         free(r->ranks[i].first);
         free(r->ranks[i].needs);
     }
-    for (int i = 0; r && i < r->n_names; i++)
-        free(r->names[i]);
     if (r) {
+        tdestroy(r->name_tree, free);
+        for (int i = 0; i < r->n_names; i++)
+            free(r->names[i]);
         void *owned[] = {r->ranks, r->tasks, r->messages, r->names};
         for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
             free(owned[i]);
@@ -86,14 +89,37 @@ static void find_needs(rehearsed_rank *of)
 
 /* ---- Tasks and messages ---- */
 
+typedef struct numbered_name {
+    char *name;
+    int number;
+} numbered_name;
+
+static int by_name(const void *first, const void *second)
+{
+    return strcmp(((const numbered_name *)first)->name, ((const numbered_name *)second)->name);
+}
+
 static int name_number(rehearsed *r, const char *name)
 {
-    for (int i = 0; i < r->n_names; i++)
-        if (!strcmp(r->names[i], name))
-            return i;
+    const numbered_name wanted = {(char *)name, 0};
+    numbered_name **found = tfind(&wanted, &r->name_tree, by_name);
+    if (found)
+        return (*found)->number;
+    numbered_name *new = must_allocate(1, sizeof *new);
+    *new = (numbered_name){trace_text("%s", name), r->n_names};
+    if (!tsearch(new, &r->name_tree, by_name))
+        fail("no memory for %d names", r->n_names + 1);
     r->names = trace_grow(r->names, r->n_names, sizeof *r->names);
-    r->names[r->n_names] = trace_text("%s", name);
+    r->names[r->n_names] = new->name;
     return r->n_names++;
+}
+
+bool *rehearsed_names_of(const rehearsed *r, int n, const rehearsed_item *items)
+{
+    bool *have = must_allocate(r->n_names + 1, sizeof *have);
+    for (int i = 0; i < n; i++)
+        have[items[i].name] = true;
+    return have;
 }
 
 void rehearsed_take_event(rehearsed *r, const trama_rehearsed *e)
@@ -109,7 +135,7 @@ void rehearsed_take_event(rehearsed *r, const trama_rehearsed *e)
                                        .step = e->step,
                                        .received = e->received,
                                        .priority = e->priority,
-                                       .name = task ? name_number(r, e->name) : -1,
+                                       .name = name_number(r, e->name),
                                        .submitted = 1e3 * e->submitted,
                                        .begin = 1e3 * e->begin,
                                        .end = 1e3 * e->end,
