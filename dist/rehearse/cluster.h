@@ -63,6 +63,12 @@ int cluster_cores_of(const trama_cluster *c, int rank);
  * on. */
 bool cluster_has_messenger(const trama_cluster *c, int rank, int n_ranks);
 
+/* Seconds of a core that copies the bytes of a message. */
+static inline double cluster_copy_seconds(const cluster_kind *k, int64_t bytes)
+{
+    return k->copies > 0 ? (double)bytes / k->copies : 0;
+}
+
 /* The machine table of the first n_ranks ranks. */
 machine *cluster_machine(const trama_cluster *c, int n_ranks);
 

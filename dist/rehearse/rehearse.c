@@ -121,7 +121,9 @@ static void tell_steps(const rehearsing *r, int rank, const step_graph *g, const
 {
     const cluster_kind *k = cluster_kind_of(r->cluster, rank);
     const bool gpu = r->plans.machine->places[machine_first_place(r->plans.machine, rank)].gpu;
-    for (int i = 0; i < g->n && r->o.step; i++) {
+    if (!r->o.step)
+        return;
+    for (int i = 0; i < g->n; i++) {
         const graph_step *s = &g->steps[i];
         trama_rehearsed_step told = {.rank = rank,
                                      .step = i,
@@ -143,7 +145,7 @@ static void tell_steps(const rehearsing *r, int rank, const step_graph *g, const
             told.sends = s->kind == STEP_SEND;
             told.bytes = m->bytes;
             told.tag = m->tag;
-            told.seconds = k->message + (k->copies > 0 ? (double)m->bytes / k->copies : 0);
+            told.seconds = k->message + cluster_copy_seconds(k, m->bytes);
         }
         r->o.step(r->o.closure, &told);
     }

@@ -269,8 +269,7 @@ static FILE *open_graph(const char *path)
 static void close_graph(FILE *file, const char *path)
 {
     fputs("# end\n", file);
-    const bool written = !ferror(file);
-    if (fclose(file) || !written)
+    if (!close_written(file))
         fail("--graph '%s': %s", path, strerror(errno));
 }
 

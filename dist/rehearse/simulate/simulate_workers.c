@@ -45,7 +45,7 @@ static double seconds_of(const simulated *s, const sim_worker *w, const graph_st
     if (!is_message(of))
         return graph_task_seconds(k, of, s->m->places[machine_first_place(s->m, rank)].gpu);
     return k->message + k->cold * fmin(1, w->loaded / fmax(1, k->cold_bytes)) +
-           (k->copies > 0 ? (double)sim_moves(&s->messages.at[of->message]) / k->copies : 0);
+           cluster_copy_seconds(k, sim_moves(&s->messages.at[of->message]));
 }
 
 static void start(simulated *s, int worker, int64_t item)

@@ -25,7 +25,8 @@ typedef struct rehearsed_step {
 } rehearsed_step;
 
 typedef struct rehearsed_rank {
-    int n_steps, n_edges;
+    int n_steps, n_edges, n_workers;
+    short *place; /* [workers] -1: it had no task */
     rehearsed_step *steps;
     rehearsed_edge *edges; /* until needs are known */
     int *first;            /* [steps + 1] */
@@ -51,10 +52,14 @@ typedef struct rehearsed {
 /* [names] which of them the n items have; the caller frees. */
 bool *rehearsed_names_of(const rehearsed *r, int n, const rehearsed_item *items);
 
-/* The number of a step's job in its rank. */
+/* The place of a step in the order of submission of its rank, from 1, and the number of its job. */
+static inline long rehearsed_order(const rehearsed *r, int rank, int run, int step)
+{
+    return (long)run * r->ranks[rank].n_steps + step + 1;
+}
 static inline long rehearsed_job(const rehearsed *r, int rank, int run, int step)
 {
-    return 2 * ((long)run * r->ranks[rank].n_steps + step) + 1;
+    return 2 * rehearsed_order(r, rank, run, step) - 1;
 }
 
 /* rehearsed_records.c: writes tasks.rec, comms.rec, data.rec and dag.dot into the folder. */

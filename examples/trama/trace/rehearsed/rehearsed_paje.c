@@ -7,7 +7,6 @@
 
 #include "must.h"
 #include "rehearsed.h"
-#include "trace_build.h"
 #include "trace_output.h"
 
 /* ---- Definitions ---- */
@@ -67,29 +66,28 @@ static void print_definitions(const rehearsed *r, FILE *out)
 /* ---- Containers ---- */
 
 typedef struct paje_rank {
-    int workers;               /* that had a task, and those before them */
     int submitted, ready;      /* tasks, at a time */
     int flows;                 /* messages under way */
     double incoming, outgoing; /* MB/s */
 } paje_rank;
 
-static void print_containers(const rehearsed *r, const paje_rank *ranks, FILE *out)
+static void print_containers(const rehearsed *r, FILE *out)
 {
     fputs("7 0.0 MPIroot MPIP 0 root\n", out);
     for (int k = 0; k < r->n_ranks; k++) {
         fprintf(out, "7 0.0 %d_p P MPIroot %d_program\n7 0.0 %d_sched Sc %d_p %d_scheduler\n", k, k, k, k, k);
         fprintf(out, "7 0.0 %d_mpict MPICt %d_p %d_mpict\n10 0.0 %d_mpict CtS Sl\n", k, k, k, k);
         fprintf(out, "7 0.0 %d_mn0 Mn %d_p %d_MEMNODE0\n", k, k, k);
-        for (int w = 0; w < ranks[k].workers; w++)
+        for (int w = 0; w < r->ranks[k].n_workers; w++)
             fprintf(out, "7 0.0 %d_t%d T %d_mn0 %d_T%d\n7 0.0 %d_w%d W %d_t%d %d_CPU%d\n10 0.0 %d_w%d WS I\n", k, w, k,
                     k, w, k, w, k, w, k, w, k, w);
     }
 }
 
-static void print_ends(const rehearsed *r, const paje_rank *ranks, double last, FILE *out)
+static void print_ends(const rehearsed *r, double last, FILE *out)
 {
     for (int k = 0; k < r->n_ranks; k++) {
-        for (int w = 0; w < ranks[k].workers; w++)
+        for (int w = 0; w < r->ranks[k].n_workers; w++)
             fprintf(out, "8 %.9f %d_w%d W\n8 %.9f %d_t%d T\n", last, k, w, last, k, w);
         fprintf(out, "8 %.9f %d_mpict MPICt\n", last, k);
     }
@@ -136,7 +134,7 @@ static void print_task(const rehearsed *r, paje_rank *of, const change *c, FILE 
         fprintf(out, "10 %.9f %d_w%d WS \"%s\"\n", c->time, t->rank, t->worker, name);
         fprintf(out, "20 %.9f %d_w%d WS \"%s\" 0 - 0 0 %d_%ld %d_%ld %.6f 0 0 %d -1 -\n", c->time, t->rank, t->worker,
                 name, t->rank, rehearsed_job(r, t->rank, t->run, t->step), t->rank,
-                (rehearsed_job(r, t->rank, t->run, t->step) + 1) / 2, t->gflop, t->run);
+                rehearsed_order(r, t->rank, t->run, t->step), t->gflop, t->run);
         fprintf(out, "13 %.9f %d_w%d gf %.6f\n", c->time, t->rank, t->worker, rate);
         if (t->end > t->begin)
             return; /* the end of a task without length is none of the changes: it may not undo a later begin */
@@ -205,17 +203,14 @@ void rehearsed_write_paje(const rehearsed *r, const char *folder)
     paje_rank *ranks = must_allocate(r->n_ranks, sizeof *ranks);
     int n;
     change *list = list_changes(r, &n);
-    for (int i = 0; i < r->n_tasks; i++)
-        if (r->tasks[i].worker >= ranks[r->tasks[i].rank].workers)
-            ranks[r->tasks[i].rank].workers = r->tasks[i].worker + 1;
     print_definitions(r, out);
-    print_containers(r, ranks, out);
+    print_containers(r, out);
     for (int i = 0; i < n; i++)
         if (list[i].kind == MESSAGE_BEGINS || list[i].kind == MESSAGE_ENDS)
             print_message(r, ranks, &list[i], out);
         else
             print_task(r, &ranks[r->tasks[list[i].item].rank], &list[i], out);
-    print_ends(r, ranks, n ? list[n - 1].time : 0, out);
+    print_ends(r, n ? list[n - 1].time : 0, out);
     trace_output_close(out, folder, "paje.trace");
     free(list);
     free(ranks);

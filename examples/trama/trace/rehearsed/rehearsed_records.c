@@ -44,8 +44,8 @@ static void write_tasks(const rehearsed *r, FILE *out)
         fprintf(out,
                 "SubmitOrder: %ld\nPriority: %d\nWorkerId: %d\nMemoryNode: 0\nSubmitTime: %.6f\nStartTime: %.6f\n"
                 "EndTime: %.6f\nGFlop: %.9f\nIteration: %d -1\n\n",
-                (rehearsed_job(r, t->rank, t->run, t->step) + 1) / 2, t->priority, t->worker, t->submitted, t->begin,
-                t->end, t->gflop, t->run);
+                rehearsed_order(r, t->rank, t->run, t->step), t->priority, t->worker, t->submitted, t->begin, t->end,
+                t->gflop, t->run);
     }
     for (int i = 0; i < r->n_messages; i++) {
         const rehearsed_item *m = &r->messages[i];

@@ -36,6 +36,7 @@ void rehearsed_free(rehearsed *r)
         free(r->ranks[i].edges);
         free(r->ranks[i].first);
         free(r->ranks[i].needs);
+        free(r->ranks[i].place);
     }
     if (r) {
         tdestroy(r->name_tree, free);
@@ -122,9 +123,20 @@ bool *rehearsed_names_of(const rehearsed *r, int n, const rehearsed_item *items)
     return have;
 }
 
+static void note_worker(rehearsed_rank *of, int worker, short place)
+{
+    while (of->n_workers <= worker) {
+        of->place = trace_grow(of->place, of->n_workers, sizeof *of->place);
+        of->place[of->n_workers++] = -1;
+    }
+    of->place[worker] = place;
+}
+
 void rehearsed_take_event(rehearsed *r, const trama_rehearsed *e)
 {
     const bool task = e->peer < 0;
+    if (task)
+        note_worker(&r->ranks[e->rank], e->worker, r->ranks[e->rank].steps[e->step].place);
     rehearsed_item **list = task ? &r->tasks : &r->messages;
     int *n = task ? &r->n_tasks : &r->n_messages;
     *list = trace_grow(*list, *n, sizeof **list);
@@ -146,27 +158,27 @@ void rehearsed_take_event(rehearsed *r, const trama_rehearsed *e)
 
 /* ---- When tasks were ready ---- */
 
-/* [ranks][runs][steps] ends in ms; of both ends of a message that of its last byte. */
-static double **find_ends(const rehearsed *r, int runs)
+/* [ranks][order] ends in ms; of both ends of a message that of its last byte. */
+static double **find_ends(const rehearsed *r)
 {
     double **ends = must_allocate(r->n_ranks, sizeof *ends);
     for (int k = 0; k < r->n_ranks; k++)
-        ends[k] = must_allocate(runs * r->ranks[k].n_steps, sizeof **ends);
+        ends[k] = must_allocate(r->runs * r->ranks[k].n_steps + 1, sizeof **ends);
     for (int i = 0; i < r->n_tasks; i++) {
         const rehearsed_item *t = &r->tasks[i];
-        ends[t->rank][t->run * r->ranks[t->rank].n_steps + t->step] = t->end;
+        ends[t->rank][rehearsed_order(r, t->rank, t->run, t->step)] = t->end;
     }
     for (int i = 0; i < r->n_messages; i++) {
         const rehearsed_item *m = &r->messages[i];
-        ends[m->rank][m->run * r->ranks[m->rank].n_steps + m->step] = m->end;
-        ends[m->peer][m->run * r->ranks[m->peer].n_steps + m->received] = m->end;
+        ends[m->rank][rehearsed_order(r, m->rank, m->run, m->step)] = m->end;
+        ends[m->peer][rehearsed_order(r, m->peer, m->run, m->received)] = m->end;
     }
     return ends;
 }
 
 static void find_ready(rehearsed *r)
 {
-    double **ends = find_ends(r, r->runs);
+    double **ends = find_ends(r);
     for (int i = 0; i < r->n_tasks; i++) {
         rehearsed_item *t = &r->tasks[i];
         const rehearsed_rank *of = &r->ranks[t->rank];
@@ -174,7 +186,7 @@ static void find_ready(rehearsed *r)
         for (int k = of->first[t->step]; k < of->first[t->step + 1]; k++) {
             const int in = t->run - of->needs[k].before;
             if (in >= 0)
-                t->ready = fmax(t->ready, ends[t->rank][in * of->n_steps + of->needs[k].step]);
+                t->ready = fmax(t->ready, ends[t->rank][rehearsed_order(r, t->rank, in, of->needs[k].step)]);
         }
         t->ready = fmin(t->ready, t->begin);
     }
@@ -196,10 +208,10 @@ static int show(const char *scratch, void *closure)
     trace t = {.program = trace_text("trama rehearse"), .n_ranks = s->r->n_ranks, .n_read = s->r->n_ranks};
     rehearsed_write_records(s->r, scratch);
     rehearsed_write_paje(s->r, scratch);
-    for (int i = 0; i < s->r->n_tasks; i++) {
-        const rehearsed_item *of = &s->r->tasks[i];
-        trace_add_worker(&t, of->rank, of->worker, s->r->ranks[of->rank].steps[of->step].place);
-    }
+    for (int k = 0; k < s->r->n_ranks; k++)
+        for (int w = 0; w < s->r->ranks[k].n_workers; w++)
+            if (s->r->ranks[k].place[w] >= 0)
+                trace_add_worker(&t, k, w, s->r->ranks[k].place[w]);
     trace_read(scratch, -1, &t);
     trace_show(&t, &s->how, scratch);
     trace_destroy(&t);
