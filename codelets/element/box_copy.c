@@ -26,6 +26,11 @@
 EACH_ELEMENT(COPY_ROW, )
 static loop_row *const copy_rows[TRAMA_N_DTYPES] = {EACH_ELEMENT(ROW_ENTRY, copy)};
 
+void kernel_copy_row(trama_dtype dtype, int64_t n, void *to, int64_t to_step, const void *from, int64_t from_step)
+{
+    copy_rows[dtype](n, (void *[]){to, (void *)from}, (int64_t[]){to_step, from_step}, NULL);
+}
+
 /* A plane whose rows are contiguous in one of the two views and whose columns are in the other. */
 typedef struct plane {
     int64_t rows, columns;     /* along the destination's contiguous dim, along the source's */

@@ -120,15 +120,6 @@ static void cursor_advance(cursor *c, int64_t by)
     }
 }
 
-/* A run of n elements at the cursor, as a view. */
-static trama_view cursor_view(const cursor *c, int64_t n)
-{
-    const int last = c->view.ndim - 1;
-    trama_view run = {.dtype = c->view.dtype, .ndim = 1, .extent = {n}, .stride = {c->view.stride[last]}};
-    run.data = (char *)c->view.data + c->at * (int64_t)trama_dtype_size(run.dtype);
-    return run;
-}
-
 /* Goes to element i of the view. */
 static void cursor_seek(cursor *c, int64_t i)
 {
@@ -140,13 +131,18 @@ static void cursor_seek(cursor *c, int64_t i)
     }
 }
 
+static char *cursor_data(const cursor *c)
+{
+    return (char *)c->view.data + c->at * (int64_t)trama_dtype_size(c->view.dtype);
+}
+
 /* Copies the next n elements. */
 static void cursor_copy(cursor *to, cursor *from, int64_t n)
 {
     while (n > 0) {
         const int64_t a = cursor_run(to), b = cursor_run(from), least = a < b ? a : b, now = least < n ? least : n;
-        const trama_view destination = cursor_view(to, now), source = cursor_view(from, now);
-        kernel_copy(&destination, &source);
+        kernel_copy_row(to->view.dtype, now, cursor_data(to), to->view.stride[to->view.ndim - 1], cursor_data(from),
+                        from->view.stride[from->view.ndim - 1]);
         cursor_advance(to, now);
         cursor_advance(from, now);
         n -= now;

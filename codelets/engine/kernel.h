@@ -45,6 +45,9 @@ kernel_addition kernel_addition_now(const trama_call *call);
 /* destination = source, element by element; equal extents, dtypes and ndim, any strides. */
 void kernel_copy(const trama_view *destination, const trama_view *source);
 
+/* The same of n elements in a row, whose steps are in elements. */
+void kernel_copy_row(trama_dtype dtype, int64_t n, void *to, int64_t to_step, const void *from, int64_t from_step);
+
 /* The combination of terms. An average is a sum with a scale. */
 typedef enum { COMBINE_SUM, COMBINE_MAX, COMBINE_MIN } kernel_combine;
 
