@@ -116,7 +116,8 @@ static void divide_heads(trama_rule *rule, int64_t heads, int64_t groups, int q_
                 rule->tensor[t].dim[d] = (rule_dim){2, {g, h}};
 }
 
-/* The softmax needs all keys; its gradient adds what each key gives to q, and what each query gives to k and v. */
+/* The softmax needs all keys; its gradient adds what each key gives to q, and what each query gives to k and v. Work
+ * counts queries times keys times the features of both products. */
 trama_status attention_infer(trama_rule *rule, const trama_node *node)
 {
     char string[160], mask[24] = "";
@@ -137,6 +138,8 @@ trama_status attention_infer(trama_rule *rule, const trama_node *node)
         const trama_shape *q = &node->in[0]->shape, *k = &node->in[1]->shape;
         divide_heads(rule, q->dim[q->ndim - 3], k->dim[k->ndim - 3], q->ndim - 3, k->ndim - 3);
         rule->factor[(int)rule->tensor[0].dim[q->ndim - 2].factor[0]].cut_last = true;
+        rule->factor[(int)rule->tensor[0].dim[q->ndim - 1].factor[0]].adds_work = true;
+        rule->factor[(int)rule->tensor[2].dim[q->ndim - 1].factor[0]].adds_work = true;
         /* Halves would be rounded at each turn. */
         rule->factor[(int)rule->tensor[1].dim[k->ndim - 2].factor[0]].in_turn =
             node->in[0]->dtype == TRAMA_F32 || node->in[0]->dtype == TRAMA_F64;

@@ -46,10 +46,16 @@ static box box_from(const trama_rule *rule, int t, const factor_range *r, const 
 
 static double points(const trama_rule *rule, const factor_range *r)
 {
-    double n = 1;
+    double n = 1, sum = 0;
+    bool sums = false;
     for (int f = 0; f < rule->n_factors; f++)
-        n *= rule->factor[f].no_work ? 1 : (double)r->n[f];
-    return n;
+        if (rule->factor[f].adds_work) {
+            sums = true;
+            sum += (double)r->n[f];
+        } else {
+            n *= rule->factor[f].no_work ? 1 : (double)r->n[f];
+        }
+    return sums ? n * sum : n;
 }
 
 /* The factor ranges of a node for one box of a result, tensor t of its rule, on the process at a position. */

@@ -15,6 +15,7 @@ typedef struct rule_factor {
     bool whole;          /* must not be split */
     bool cut_last;       /* its parts take unequal work: tiles are cut along it where no other dim serves */
     bool no_work;        /* the result has the operand's elements by other factors: work does not count this one */
+    bool adds_work;      /* of such factors work counts the sum of the extents, and of others the product */
     bool in_turn;        /* calls may take its parts one after the other: each goes on from the results that lack it */
     trama_reduce reduce; /* how terms combine where no result has the factor */
 } rule_factor;
