@@ -121,6 +121,34 @@ START_TEST(weights_start_split_by_columns_and_by_rows_in_turn)
 }
 END_TEST
 
+/* Three weights: the columns of the third one meet no rows. It is small, and best whole. */
+START_TEST(a_weight_without_a_partner_may_stay_whole)
+{
+    enum { BATCH = 8, HIDDEN = 2048 };
+    static const char row[] = "split pairs    mp=2 ";
+    const trama_optimizer adamw = trama_adamw(0.01);
+    x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(BATCH, HIDDEN));
+    labels = trama_input(p, "labels", TRAMA_I64, TRAMA_SHAPE(BATCH));
+    trama_value *last = x;
+    for (int i = 0; i < 2; i++) {
+        w[i] = trama_parameter(p, i ? "w1" : "w0", TRAMA_F32, TRAMA_SHAPE(HIDDEN, HIDDEN), &init);
+        last = trama_relu(trama_matmul(last, w[i]));
+    }
+    trama_value *third = trama_parameter(p, "w2", TRAMA_F32, TRAMA_SHAPE(HIDDEN, 12), &init);
+    trama_value *loss = trama_cross_entropy(trama_matmul(last, third), labels);
+    train = trama_target_create(p, "train", trama_minimize(loss, &adamw), loss);
+    char *table = choose(2);
+    expect_chosen(table, row);
+    ck_assert_double_eq(strtod(strstr(table, row) + strlen(row), NULL), 2.0 * 1 / 2 * BATCH * HIDDEN * 4);
+    ck_assert_ptr_nonnull(strstr(table, "split weights  mp=2 "));
+    int size;
+    ck_assert_int_eq(layout_of(w[0], &size).axis[0].dim, 1);
+    ck_assert_int_eq(layout_of(w[1], &size).axis[0].dim, 0);
+    ck_assert_int_eq(layout_of(third, &size).axis[0].kind, TRAMA_REPLICATE);
+    trama_text_free(&table);
+}
+END_TEST
+
 static void compare_with_one_device(int64_t batch, const char *name)
 {
     dense fed[] = {dense_random(TRAMA_SHAPE(batch, 40), 1, -1, 1, false),
@@ -323,6 +351,7 @@ int main(void)
     const TTest *tests[] = {
         a_large_batch_is_split_and_a_small_one_gives_split_weights,
         weights_start_split_by_columns_and_by_rows_in_turn,
+        a_weight_without_a_partner_may_stay_whole,
         memory_limits_the_choice,
         split_states_compute_the_values_of_one_device,
         chosen_layouts_compute_the_values_of_one_device,

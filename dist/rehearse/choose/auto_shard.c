@@ -23,6 +23,7 @@ typedef struct attempt {
     const trama_mesh *mesh; /* NULL: as annotated */
     bool splits_states;     /* by dim 0, as the inputs */
     bool splits_weights;    /* by columns along the last axis; the inputs along the others */
+    bool pairs_only;        /* of the weights those whose columns meet the rows of another one */
     bool searched;
     trama_status status; /* E_LAYOUT: the program has no such layouts */
     int64_t bytes, bound, memory;
@@ -53,8 +54,11 @@ static void start_on(auto_shard *s, const attempt *a)
         *ARRAY_PUSH(&p->start.at) = (start_split){s->starts.inputs.at[i], 0, all & ~last};
     for (int i = 0; i < s->starts.states.n && a->splits_states; i++)
         *ARRAY_PUSH(&p->start.at) = (start_split){s->starts.states.at[i], 0, all};
-    for (int i = 0; i < s->starts.weights.n && last; i++)
-        *ARRAY_PUSH(&p->start.at) = (start_split){s->starts.weights.at[i].value, s->starts.weights.at[i].dim, last};
+    for (int i = 0; i < s->starts.weights.n && last; i++) {
+        const start_weight *w = &s->starts.weights.at[i];
+        if (w->paired || !a->pairs_only)
+            *ARRAY_PUSH(&p->start.at) = (start_split){w->split.value, w->split.dim, last};
+    }
 }
 
 /* ---- Attempts ---- */
@@ -92,6 +96,15 @@ static bool is_annotated(const trama_program *p)
     return annotated;
 }
 
+/* Whether some weights are one of a pair, and others are not. */
+static bool has_odd_weights(const auto_starts *s)
+{
+    int paired = 0;
+    for (int i = 0; i < s->weights.n; i++)
+        paired += s->weights.at[i].paired;
+    return paired > 0 && paired < s->weights.n;
+}
+
 static void list_attempts(auto_shard *s)
 {
     const int n = s->o.processes;
@@ -102,9 +115,12 @@ static void list_attempts(auto_shard *s)
     }
     s->starts = auto_starts_of(s->program);
     add(s, n, 1, (attempt){.name = "data parallel"});
-    for (int mp = 2; mp <= n && s->starts.weights.n; mp++)
-        if (n % mp == 0)
-            add(s, n / mp, mp, (attempt){.name = "split weights", .splits_weights = true});
+    for (int odd = has_odd_weights(&s->starts) ? 0 : 1; odd < 2; odd++)
+        for (int mp = 2; mp <= n && s->starts.weights.n; mp++)
+            if (n % mp == 0)
+                add(s, n / mp, mp,
+                    (attempt){
+                        .name = odd ? "split weights" : "split pairs", .splits_weights = true, .pairs_only = !odd});
     if (s->starts.states.n && n > 1)
         add(s, n, 1, (attempt){.name = "split states", .splits_states = true});
     for (int mp = 1; mp <= n; mp++)

@@ -91,22 +91,29 @@ static int weight_of(const trama_node *node)
  * split by columns and by rows in turn, as those of Megatron's blocks (Shoeybi and others 2019). */
 static void find_columns(auto_starts *s, const trama_program *p)
 {
-    int *split = trama_alloc((size_t)(p->values.n + 1) * sizeof *split); /* 1 + the dim; 0: whole */
+    typedef struct columns {
+        int dim, weight; /* of the split, 1 + it, 0: whole; of s->weights */
+    } columns;
+    columns *split = trama_alloc((size_t)(p->values.n + 1) * sizeof *split);
     for (int i = 0; i < p->nodes.n; i++) {
         const trama_node *node = p->nodes.at[i];
         const int weight = weight_of(node);
-        int to = -1;
+        columns to = {0};
         for (int t = 0; t < node->op->n_in && node->role == NODE_FORWARD; t++)
-            if (node_reads(node, t) && split[node->in[t]->id])
-                to = dim_behind(node->rule, t, split[node->in[t]->id] - 1);
-        if (weight >= 0 && !split[node->in[1 - weight]->id]) {
+            if (node_reads(node, t) && split[node->in[t]->id].dim) {
+                to = split[node->in[t]->id];
+                to.dim = 1 + dim_behind(node->rule, t, to.dim - 1);
+            }
+        if (weight >= 0 && split[node->in[1 - weight]->id].dim) {
+            s->weights.at[split[node->in[1 - weight]->id].weight].paired |= !to.dim;
+        } else if (weight >= 0) {
             const int factor = factor_between(node->rule, weight, -1);
+            to = (columns){1 + rule_dim_of(node->rule, node->rule->n_in, factor), s->weights.n};
             *ARRAY_PUSH(&s->weights) =
-                (start_split){.value = node->in[weight]->id, .dim = rule_dim_of(node->rule, weight, factor)};
-            to = rule_dim_of(node->rule, node->rule->n_in, factor);
+                (start_weight){{.value = node->in[weight]->id, .dim = rule_dim_of(node->rule, weight, factor)}, false};
         }
         if (node->role == NODE_FORWARD && node->op->n_out)
-            split[node->out[0]->id] = to + 1;
+            split[node->out[0]->id] = to;
     }
     free(split);
 }

@@ -5,10 +5,16 @@
 
 #include "program.h"
 
+/* A weight that starts split by columns, without axes. paired: the rows of another weight meet them. */
+typedef struct start_weight {
+    start_split split;
+    bool paired;
+} start_weight;
+
 typedef struct auto_starts {
-    ARRAY(int) inputs;          /* ids of the values that start split by dim 0 */
-    ARRAY(int) states;          /* the trained ones that may be split so */
-    ARRAY(start_split) weights; /* without axes: those that start split by columns */
+    ARRAY(int) inputs; /* ids of the values that start split by dim 0 */
+    ARRAY(int) states; /* the trained ones that may be split so */
+    ARRAY(start_weight) weights;
 } auto_starts;
 
 auto_starts auto_starts_of(const trama_program *program);

@@ -23,6 +23,8 @@ typedef struct trama_auto_options {
  *                   dims starts with the states that are not trained
  *   split weights   meshes mp=N and dp=A,mp=B of N = A B processes; inputs are split along dp, weights along mp by
  *                   columns and by rows in turn
+ *   split pairs     the same, where some weights have no partner: only weights whose columns meet the rows of another
+ *                   one, and that one; before split weights
  *   split states    a mesh dp=N; the inputs as for data parallel, and dim 0 of trained states of two dims and more.
  *                   A process keeps and updates its part of a state, and completion says how ops read the others
  *   searched        the start of data parallel on meshes dp=N and dp=A,mp=B, then trama_search_layouts; with
