@@ -223,7 +223,9 @@ static bool solve(trama_context *context, const options *o)
     trama_executable *executable;
     bool solved = true;
     must(trama_compile(context, s.program, &executable));
-    if (o->plan) {
+    if (o->plan == PLAN_REHEARSAL) {
+        plan_rehearse(context, s.step, (trama_rehearsal_options){.any = 1, .reads = 1});
+    } else if (o->plan) {
         must(plan_print(context, executable, s.step, o->plan, 1));
     } else {
         make_matrix(context, executable, s.matrix, o);

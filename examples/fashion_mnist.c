@@ -533,7 +533,8 @@ int main(int argc, char **argv)
     if (o.plan) {
         feed_once(&j, &samples);
         if (o.plan == PLAN_REHEARSAL)
-            plan_rehearse(context, m.train, o.batch, gathering_seconds(&j, &samples));
+            plan_rehearse(context, m.train,
+                          (trama_rehearsal_options){.any = o.batch, .own_seconds = gathering_seconds(&j, &samples)});
         else
             must(plan_print(context, j.executable, m.train, o.plan, o.batch));
     } else {

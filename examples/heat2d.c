@@ -137,7 +137,7 @@ static const trama_op_definition diffuse = {.name = "diffuse",
                                             .n_out = 1,
                                             .rule = "ij,i{1:1}j{1:1}->ij",
                                             .updates = 1,
-                                            .flops = 6,
+                                            .flops = 7,
                                             .cpu = diffuse_cpu};
 
 /* ---- Modes ---- */

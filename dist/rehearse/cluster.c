@@ -99,6 +99,14 @@ static double interpolate(const cluster_kind *k, rate_of of, const char *op, int
     return below->rate + part * (above->rate - below->rate);
 }
 
+bool cluster_has_rates(const cluster_kind *k, const char *op)
+{
+    for (int i = 0; i < k->rates.n; i++)
+        if (k->rates.at[i].of == RATE_OF_OP && !strcmp(k->rates.at[i].op, op))
+            return true;
+    return false;
+}
+
 /* Some ops share the rates of another one: NAME_grad has those of NAME, and matvec has those of matmul. 0: the op
  * shares none. */
 static double shared_rate(const cluster_kind *k, const char *op, int what, double work)

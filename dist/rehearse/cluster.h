@@ -21,12 +21,14 @@ typedef struct cluster_rate {
 typedef struct cluster_kind {
     char name[CLUSTER_NAME];
     int cores, ranks, gpus;
-    double task, submit, message, cold; /* seconds */
-    double feed, copies, pcie;          /* B/s; copies 0: no time */
+    double task, submit, read, message;  /* seconds */
+    double task_operand, submit_operand; /* seconds for each tile of a task's operands */
+    double feed, copies, pcie;           /* B/s; copies 0: no time */
     double local, local_latency;
-    double eager, cold_bytes; /* bytes; cold_bytes: those after which a message takes all of `cold` more */
-    double cache, cache_rate; /* of a core: bytes, 0 where it is not described; B/s */
-    bool used;                /* there are nodes of it */
+    double eager;                            /* bytes */
+    double cold, cold_task, cold_bytes;      /* seconds more of a message and of a task, after so many bytes or more */
+    double cache, cache_rate, far, far_rate; /* of a core: bytes, 0 where it is not described; B/s */
+    bool used;                               /* there are nodes of it */
     ARRAY(cluster_rate) rates;
 } cluster_kind;
 
@@ -69,8 +71,16 @@ static inline double cluster_copy_seconds(const cluster_kind *k, int64_t bytes)
     return k->copies > 0 ? (double)bytes / k->copies : 0;
 }
 
+/* The share of `cold` or `cold_task` that is due after a core has loaded so many bytes. */
+static inline double cluster_coldness(const cluster_kind *k, double bytes)
+{
+    return bytes < k->cold_bytes ? bytes / k->cold_bytes : 1;
+}
+
 /* The machine table of the first n_ranks ranks. */
 machine *cluster_machine(const trama_cluster *c, int n_ranks);
+
+bool cluster_has_rates(const cluster_kind *k, const char *op); /* some, by its own name */
 
 /* The rate of an op (NULL: of any) for a task of that work: flop/s of an element type, or B/s. */
 double cluster_rate_of(const cluster_kind *k, bool gpu, const char *op, int what, double work);

@@ -6,7 +6,7 @@
 
 #include "cluster.h"
 
-enum { MOST_WORDS = 8, MOST_NODES = 1 << 20, MOST_PER_NODE = 1 << 16, MOST_SWITCHES = 1 << 16 };
+enum { MOST_WORDS = 8, MOST_QUANTITIES = 3, MOST_NODES = 1 << 20, MOST_PER_NODE = 1 << 16, MOST_SWITCHES = 1 << 16 };
 
 typedef struct reader {
     trama_cluster *c;
@@ -101,7 +101,8 @@ static bool read_kind(reader *r)
                          .local_latency = 1e-6,
                          .eager = 1e6,
                          .cold_bytes = 4e6,
-                         .cache_rate = 100e9};
+                         .cache_rate = 100e9,
+                         .far_rate = 10e9};
     if (!read_name(r, 1, made.name))
         return false;
     *ARRAY_PUSH(&r->c->kinds) = made;
@@ -140,26 +141,39 @@ static bool read_fact(reader *r)
     if (!k)
         return false;
     const struct {
-        const char *word, *unit;
-        double *value;
-        double least;
-        double *second;
-        const char *second_unit;
-    } facts[] = {{"task", "s", &k->task, 0, NULL, ""},
-                 {"submit", "s", &k->submit, 0, NULL, ""},
-                 {"feed", "B/s", &k->feed, 1, NULL, ""},
-                 {"message", "s", &k->message, 0, &k->copies, "B/s"},
-                 {"cache", "B", &k->cache, 0, &k->cache_rate, "B/s"},
-                 {"cold", "s", &k->cold, 0, &k->cold_bytes, "B"},
-                 {"local", "B/s", &k->local, 1, &k->local_latency, "s"},
-                 {"pcie", "B/s", &k->pcie, 1, NULL, ""},
-                 {"eager", "B", &k->eager, 0, NULL, ""}};
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        if (!strcmp(r->word[0], facts[i].word))
-            return has_words(r, 2, facts[i].second ? 3 : 2,
-                             "a word, then one quantity, or two of message, cold, cache and local") &&
-                   read_number(r, 1, facts[i].unit, facts[i].least, facts[i].value) &&
-                   (r->n < 3 || read_number(r, 2, facts[i].second_unit, 0, facts[i].second));
+        const char *word;
+        double least; /* of the first quantity */
+        struct {
+            const char *unit;
+            double *value;
+        } quantity[MOST_QUANTITIES];
+    } facts[] = {
+        {"task", 0, {{"s", &k->task}, {"s", &k->task_operand}}},
+        {"submit", 0, {{"s", &k->submit}, {"s", &k->submit_operand}}},
+        {"read", 0, {{"s", &k->read}}},
+        {"feed", 1, {{"B/s", &k->feed}}},
+        {"message", 0, {{"s", &k->message}, {"B/s", &k->copies}}},
+        {"cache", 0, {{"B", &k->cache}, {"B/s", &k->cache_rate}}},
+        {"far", 0, {{"B", &k->far}, {"B/s", &k->far_rate}}},
+        {"cold", 0, {{"s", &k->cold}, {"B", &k->cold_bytes}, {"s", &k->cold_task}}},
+        {"local", 1, {{"B/s", &k->local}, {"s", &k->local_latency}}},
+        {"pcie", 1, {{"B/s", &k->pcie}}},
+        {"eager", 0, {{"B", &k->eager}}},
+    };
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        int most = 0, at = 0;
+        while (most < MOST_QUANTITIES && facts[i].quantity[most].value)
+            most++;
+        if (strcmp(r->word[0], facts[i].word))
+            continue;
+        if (!has_words(r, 2, 1 + most,
+                       "a word and one quantity; two of task, submit, message, cache, far and local; three of cold"))
+            return false;
+        while (at < r->n - 1 &&
+               read_number(r, 1 + at, facts[i].quantity[at].unit, at ? 0 : facts[i].least, facts[i].quantity[at].value))
+            at++;
+        return at == r->n - 1;
+    }
     int *const counts[] = {&k->cores, &k->ranks, &k->gpus};
     static const char *const words[] = {"cores", "ranks", "gpus"};
     for (int i = 0; i < 3; i++)

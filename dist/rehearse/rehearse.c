@@ -33,7 +33,8 @@ static trama_status read_options(const trama_rehearsal_options *given, trama_reh
                   {"grain_flops", o->grain_flops, INT64_MAX},
                   {"grain_bytes", o->grain_bytes, INT64_MAX},
                   {"staging_bytes", o->staging_bytes, INT64_MAX},
-                  {"rank", o->rank, 1 << 20}};
+                  {"rank", o->rank, 1 << 20},
+                  {"reads", o->reads, 1 << 20}};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (limits[i].value < 0 || limits[i].value > limits[i].most)
             return trama_fail(NOWHERE, TRAMA_E_ARGUMENT,
@@ -193,6 +194,7 @@ static trama_status rehearse(rehearsing *r)
     if (!status && !r->o.plan_only) {
         r->s = simulated_new(r->cluster, r->plans.machine, &r->names, r->o.runs, r->o.max_in_flight);
         r->s->own = r->o.own_seconds;
+        r->s->reads = r->o.reads;
         r->s->event = r->o.event;
         r->s->closure = r->o.closure;
     }

@@ -44,10 +44,13 @@ static trama_dtype dtype_of(const plan *p, const plan_step *s, const trama_node 
     return p->shards.at[plan_step_operand(p, s, 0)->region.shard].dtype;
 }
 
-/* The name under which a machine has the rates of the step's op. Products with a vector have kernels of their own. */
-static const char *rates_of(const plan *p, const plan_step *s, const trama_node *node)
+/* The name under which a machine has the rates of the step's op. Products with a vector have kernels of their own, and
+ * ops that a program defines share the rates of `own`. */
+static const char *rates_of(const cluster_kind *k, const plan *p, const plan_step *s, const trama_node *node)
 {
     static const char *const moves[] = {[STEP_COPY] = "copy", [STEP_REDUCE] = "add", [STEP_FILL] = "fill"};
+    if (node && node->op->own && !cluster_has_rates(k, node->op->name))
+        return "own";
     if (!node || node->op != &trama_op_matmul)
         return node ? node->op->name : moves[s->kind];
     const plan_call *call = &p->calls.at[s->call];
@@ -59,26 +62,32 @@ static const char *rates_of(const plan *p, const plan_step *s, const trama_node 
     return vector ? "matvec" : node->op->name;
 }
 
-static double seconds_of_bytes(const cluster_kind *k, bool gpu, const char *op, double bytes, double cached)
+static double seconds_of_bytes(const cluster_kind *k, bool gpu, const char *op, double bytes, step_reuse reuse)
 {
-    const double seconds = bytes / cluster_rate_of(k, gpu, op, RATE_MEMORY, bytes);
-    if (gpu || cached <= 0 || k->cache_rate <= 0)
+    double seconds = bytes / cluster_rate_of(k, gpu, op, RATE_MEMORY, bytes);
+    const double memory = cluster_rate_of(k, false, NULL, RATE_MEMORY, bytes);
+    if (!gpu && reuse.far > 0 && k->far_rate > 0)
+        seconds = fmax(seconds, reuse.far / k->far_rate + (bytes - reuse.far) / memory);
+    if (!gpu && reuse.lent > 0 && cluster_has_rates(k, "lent"))
+        seconds += reuse.lent * fmax(0, 1 / cluster_rate_of(k, false, "lent", RATE_MEMORY, reuse.lent) - 1 / memory);
+    if (gpu || reuse.cached <= 0 || k->cache_rate <= 0)
         return seconds;
-    const double saved = cached * (1 / cluster_rate_of(k, false, NULL, RATE_MEMORY, bytes) - 1 / k->cache_rate);
+    const double saved = reuse.cached * (1 / memory - 1 / k->cache_rate);
     return fmin(seconds, fmax(seconds - saved, bytes / k->cache_rate));
 }
 
 double step_seconds(const cluster_kind *k, const plan *p, const trama_program *program, const plan_step *s,
-                    double bytes, double cached)
+                    double bytes, step_reuse reuse)
 {
     if (s->kind == STEP_ORDER || s->kind >= STEP_COLLECTIVE)
         return 0;
     const bool gpu = plan_on_gpu(p, s->place);
     const trama_node *node = s->kind == STEP_COMPUTE ? step_main_node(p, program, s) : NULL;
-    const char *op = rates_of(p, s, node);
+    const char *op = rates_of(k, p, s, node);
     const double remote = remote_bytes(p, s);
-    const double moves = seconds_of_bytes(k, gpu, op, bytes, cached);
+    const double moves = seconds_of_bytes(k, gpu, op, bytes, reuse);
     const double computes =
         s->flops > 0 ? s->flops / cluster_rate_of(k, gpu, op, (int)dtype_of(p, s, node), s->flops) : 0;
-    return (gpu ? fmax(computes, moves) : computes + moves) + remote / k->pcie;
+    const bool product = node && node->op == &trama_op_matmul;
+    return (product && !gpu ? computes + moves : fmax(computes, moves)) + remote / k->pcie;
 }

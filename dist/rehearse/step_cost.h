@@ -6,13 +6,21 @@
 #include "cluster.h"
 #include "plan.h"
 
-/* The time of its flops and that of the bytes of its operands, with the rates of the op after which the step is named
- * ("matvec" for products with a vector): of a GPU the longer one (Williams, Waterman, Patterson 2009, Roofline), of a
- * core their sum, since products on cores bring their operands into another order before they compute. Operands in
- * another memory come over PCIe first. bytes: step_bytes of the step; `cached` of them save the time by which the
- * core's memory is slower than its cache. A step that only orders others takes no time. */
+/* Bytes of a step's operands, as step_bytes counts them, by the last use of their shards: on the same core, with less
+ * than the machine's `cache` of others since, and with more than its `far`. */
+typedef struct step_reuse {
+    float cached, far;
+    float lent; /* that another rank of the node lends */
+} step_reuse;
+
+/* The time of its flops or that of the bytes of its operands, with the rates of the op after which the step is named
+ * ("matvec" for products with a vector): the longer one (Williams, Waterman, Patterson 2009, Roofline), and of a
+ * product on a core their sum, since it brings its operands into another order before it computes. Operands in another
+ * memory come over PCIe first. bytes: step_bytes of the step; those in the cache save the time by which the core's
+ * memory is slower, far ones take at least theirs, and lent ones cost the time by which they are slower. A step that
+ * only orders others takes no time. */
 double step_seconds(const cluster_kind *k, const plan *p, const trama_program *program, const plan_step *s,
-                    double bytes, double cached);
+                    double bytes, step_reuse reuse);
 
 /* Bytes that a step moves between a core and memory: results count twice, since a cache reads a line before it is
  * written; internal operands do not count. */

@@ -190,10 +190,42 @@ static void add_message(const plan *p, int step, graph_messages *messages)
     *ARRAY_PUSH(messages) = (graph_message){step, s->peer, s->tag, plan_message_bytes(p, s), s->span, value};
 }
 
-static void fill_steps(const graph_source *source, step_graph *g, graph_messages *messages)
+static int count_tiles(const builder *b, const plan_step *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_operands; i++) {
+        const plan_range r = plan_tiles_used(b->p, &b->numbers, plan_step_operand(b->p, s, i));
+        n += r.last - r.first + 1;
+    }
+    return n;
+}
+
+/* Adds the bytes that a task brings into the caches of the workers that may take it. */
+static void add_load(const graph_source *source, const plan_step *s, double bytes, double *load)
+{
+    const int first = graph_worker(source, s->place, 0), workers = source->machine->places[s->place].workers;
+    for (int w = 0; w < workers; w++)
+        load[first + w] += s->lane < 0 ? bytes / workers : w == s->lane ? bytes : 0;
+}
+
+/* Tasks find the memory of their runtime cold where their core brought other data since the run before. */
+static void add_coldness(const graph_source *source, step_graph *g, const double *load)
 {
     const plan *p = source->plan;
-    float *cached = step_cached_bytes(source);
+    for (int i = 0; i < g->n && source->repeats; i++) {
+        const plan_step *s = &p->steps.at[i];
+        const int worker = graph_worker(source, s->place, s->lane < 0 ? 0 : s->lane);
+        if (g->steps[i].message < 0 && !plan_on_gpu(p, s->place))
+            g->steps[i].seconds += (float)(source->kind->cold_task * cluster_coldness(source->kind, load[worker]));
+    }
+}
+
+static void fill_steps(const graph_source *source, const builder *b, step_graph *g, graph_messages *messages)
+{
+    const plan *p = source->plan;
+    const cluster_kind *k = source->kind;
+    step_reuse *reuse = step_reuses(source);
+    double *load = trama_alloc((size_t)max_i64(1, machine_workers(source->machine, p->rank)) * sizeof *load);
     for (int i = 0; i < p->steps.n; i++) {
         const plan_step *s = &p->steps.at[i];
         graph_step *made = &g->steps[i];
@@ -211,10 +243,16 @@ static void fill_steps(const graph_source *source, step_graph *g, graph_messages
             continue;
         }
         const double bytes = step_bytes(p, s);
-        made->seconds = (float)step_seconds(source->kind, p, source->names->program, s, bytes, cached[i]);
-        made->loaded = (float)bytes - cached[i];
+        const int tiles = count_tiles(b, s);
+        g->tiles += tiles;
+        made->seconds =
+            (float)(step_seconds(k, p, source->names->program, s, bytes, reuse[i]) + k->task_operand * tiles);
+        made->loaded = (float)bytes - reuse[i].cached;
+        add_load(source, s, made->loaded, load);
     }
-    free(cached);
+    add_coldness(source, g, load);
+    free(load);
+    free(reuse);
 }
 
 /* Buffers of the plan, of state and of inputs. */
@@ -245,7 +283,7 @@ step_graph step_graph_new(const graph_source *source, graph_messages *messages)
     builder b = {.p = source->plan};
     find_edges(&b, source->repeats);
     sort_edges(&b, &g);
-    fill_steps(source, &g, messages);
+    fill_steps(source, &b, &g, messages);
     count_memory(source, &g);
     free(b.numbers.first);
     free(b.tiles);

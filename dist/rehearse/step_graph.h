@@ -19,7 +19,8 @@ void step_names_free(step_names *names);
 int step_name_number(step_names *names, const char *name);
 
 typedef struct graph_step {
-    float seconds, flops, loaded; /* of a worker, without what each task and message takes; bytes not from its cache */
+    float seconds, flops,
+        loaded; /* of a worker, without `task` and what each message takes; bytes not from its cache */
     int priority;
     int next, again;  /* where the steps that wait for it begin in graph->next: those of its run, and of the next run */
     int waits, later; /* for so many steps of its run, and of the run before */
@@ -37,6 +38,7 @@ typedef struct step_graph {
     int *next;
     int64_t memory, buffers, live; /* bytes, as trama_rehearsal_report has them, without further inputs in flight */
     int64_t inputs;                /* bytes of inputs that are fed for each run */
+    int64_t tiles;                 /* of the operands of tasks */
 } step_graph;
 
 /* A send or receive of the plan, for matching. */

@@ -22,22 +22,29 @@ typedef struct trama_cluster trama_cluster;
  *   core TYPE RATE [WORK]         flop/s of a core for an element type (f32, f64, ...), or B/s for the word memory
  *   gpu TYPE RATE [WORK]          the same of a GPU
  *   op NAME TYPE RATE [WORK]      the same of a core for one op, which precedes `core`; NAME also for NAME_grad; also
- *                                 NAME = copy, fill, add for terms of sums, matvec for products with vectors (as matmul)
+ *                                 NAME = copy, fill, add for terms of sums, matvec for products with vectors (as matmul),
+ *                                 own for ops that programs define and that have no line of their name, lent for what
+ *                                 a core reads in the memory of another rank of its node
  *   cache BYTES [RATE]            of a core: operands that it used last, and less than BYTES of others since, come at
  *                                 RATE B/s (100GB/s) in place of memory's; 0 has none (0)
- *   task TIME                     of a worker, for each task (1us)
- *   submit TIME                   of the submitting thread, for each task and message (0s)
+ *   far BYTES [RATE]              operands that it used last, and more than BYTES of others since, come at RATE B/s
+ *                                 (10GB/s) in place of memory's; 0 has none (0)
+ *   task TIME [OPERAND]           of a worker, for each task, and more for each tile of its operands (1us 0s)
+ *   submit TIME [OPERAND]         of the submitting thread, for each task and message, and more for each tile of a
+ *                                 task's operands (0s 0s)
+ *   read TIME                     of the submitting thread, for each value that the program reads between runs (0s)
  *   feed RATE                     B/s at which the submitting thread copies inputs (10GB/s)
  *   message TIME [RATE]           of a core, for each message that is sent or received, and B/s of its copies (1us)
- *   cold TIME [BYTES]             more of a core, for a message that it serves after tasks that brought BYTES (4MB)
- *                                 or more into its cache since its last one; a part of TIME after fewer (0s)
+ *   cold TIME [BYTES [TASK]]      more of a core, for a message that it serves after tasks that brought BYTES (4MB)
+ *                                 or more into its cache since its last one, a part of TIME after fewer; and TASK more
+ *                                 for each task where those of a run bring so many (0s 4MB 0s)
  *   local BANDWIDTH TIME          the memory through which ranks of one node send (10GB/s 1us)
  *   pcie BANDWIDTH                between the memories of a GPU and its node (16GB/s)
  *   eager BYTES                   messages above it that a plan sends by rendezvous wait for their receivers (1MB)
  *   switch NAME [in NAME BANDWIDTH TIME]
  *   nodes N KIND [in SWITCH BANDWIDTH TIME]
  *
- * A task takes the time of its flop and that of its bytes, of a GPU the longer one. Bytes are those of its operands,
+ * A task takes the time of its flop or that of its bytes, the longer one, and a product on a core both. Bytes are those of its operands,
  * twice those of its results. Lines with WORK give the rate of a task of that many flop or bytes; between two of them
  * the rate is interpolated over the logarithm of the work. Links have their bandwidth in each direction. A rank's
  * thread has a core while it submits, and its workers share the others. Errors:
@@ -113,6 +120,7 @@ typedef struct trama_rehearsal_options {
     void *closure;               /* first argument of all */
     double own_seconds; /* of the program's own work before each run, on the thread that submits it; 0: none */
     trama_rehearsal_step step; /* NULL: nothing; called for the steps of each rank, in their order, once it is planned */
+    int reads; /* small values that the program reads after each run, say by trama_watch_next */
 } trama_rehearsal_options;
 
 /* The figures of a rehearsal. With plan_only the times are 0 and the counts are those of the one rank. */

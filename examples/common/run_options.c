@@ -76,10 +76,10 @@ plan_form plan_asked_for(int argc, char **argv, const char *doc)
 
 /* ---- Printing ---- */
 
-void plan_rehearse(trama_context *context, const trama_target *target, int64_t fed, double own_seconds)
+void plan_rehearse(trama_context *context, const trama_target *target, trama_rehearsal_options how)
 {
     if (trama_context_rank(context) == 0)
-        rehearse_and_print(target, machine, fed, own_seconds);
+        rehearse_and_print(target, machine, how);
 }
 
 trama_status plan_print(trama_context *context, trama_executable *executable, const trama_target *target,
@@ -87,7 +87,7 @@ trama_status plan_print(trama_context *context, trama_executable *executable, co
 {
     char *text;
     if (form == PLAN_REHEARSAL) {
-        plan_rehearse(context, target, fed, 0);
+        plan_rehearse(context, target, (trama_rehearsal_options){.any = fed});
         return TRAMA_OK;
     }
     trama_status status = form == PLAN_DOT ? trama_plan_graph(executable, target, &text)

@@ -21,8 +21,7 @@ plan_form plan_asked_for(int argc, char **argv, const char *doc);
 trama_status plan_print(trama_context *context, trama_executable *executable, const trama_target *target,
                         plan_form form, int64_t fed);
 
-/* Prints the rehearsal on rank 0, on the machine of --rehearse, with so many seconds of the program's own work before
- * each run. */
-void plan_rehearse(trama_context *context, const trama_target *target, int64_t fed, double own_seconds);
+/* Prints the rehearsal of some runs on rank 0, on the machine of --rehearse. */
+void plan_rehearse(trama_context *context, const trama_target *target, trama_rehearsal_options how);
 
 #endif

@@ -66,11 +66,11 @@ void choose_layouts(trama_target *target, const trama_cluster *cluster, trama_au
     trama_text_free(&table);
 }
 
-void rehearse_and_print(const trama_target *target, const char *machine, int64_t any, double own_seconds)
+void rehearse_and_print(const trama_target *target, const char *machine, trama_rehearsal_options options)
 {
     trama_cluster *cluster = machine_read(machine, BUILTIN_RANKS);
-    const trama_rehearsal_options options = {
-        .size = sizeof options, .runs = RUNS, .any = any, .own_seconds = own_seconds};
+    options.size = sizeof options;
+    options.runs = RUNS;
     trama_rehearsal *rehearsal = NULL;
     char *text;
     must(trama_rehearse(target, cluster, &options, &rehearsal));

@@ -14,8 +14,7 @@ trama_cluster *machine_read(const char *name, int ranks);
  * the program where that fails. */
 void choose_layouts(trama_target *target, const trama_cluster *cluster, trama_auto_options options, bool speaks);
 
-/* Rehearses runs of the target on that machine, with `any` for TRAMA_ANY and so many seconds of the program's own work
- * before each run, and prints the report. Ends the program where that fails. */
-void rehearse_and_print(const trama_target *target, const char *machine, int64_t any, double own_seconds);
+/* Rehearses 12 runs of the target on that machine, and prints the report. Ends the program where that fails. */
+void rehearse_and_print(const trama_target *target, const char *machine, trama_rehearsal_options options);
 
 #endif

@@ -82,7 +82,7 @@ static void record_heat(model *m, const model_sizes *s)
                                                 .n_out = 1,
                                                 .rule = "ij,i{1:1}j{1:1}->ij",
                                                 .updates = 1,
-                                                .flops = 6,
+                                                .flops = 7,
                                                 .cpu = never};
     if (trama_op_define(&diffuse, &m->op))
         return;

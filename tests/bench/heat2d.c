@@ -43,7 +43,7 @@ static const trama_op *define(bool updates)
                                    .n_out = 1,
                                    .rule = updates ? "ij,i{1:1}j{1:1}->ij" : "i{1:1}j{1:1}->ij",
                                    .updates = updates,
-                                   .flops = 6,
+                                   .flops = 7,
                                    .cpu = step_cpu};
     const trama_op *op;
     bench_try(trama_op_define(&d, &op), "define");

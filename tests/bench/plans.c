@@ -158,7 +158,7 @@ static void print_stencil(const char *spec, const char *layout, const char *rule
 {
     char title[128];
     const trama_op_definition d = {
-        .name = "points", .n_in = 2, .n_out = 1, .rule = rule, .updates = 1, .flops = 6, .cpu = never_run};
+        .name = "points", .n_in = 2, .n_out = 1, .rule = rule, .updates = 1, .flops = 7, .cpu = never_run};
     const trama_op *op;
     bench_try(trama_op_define(&d, &op), "define");
     trama_mesh *mesh = trama_mesh_create(spec);

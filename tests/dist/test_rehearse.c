@@ -8,6 +8,8 @@
 #include "suite.h"
 #include "target_plans.h"
 #include "trama_array.h"
+#include "trama_attention.h"
+#include "trama_op_define.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 #include "trama_rehearsal.h"
@@ -145,6 +147,14 @@ START_TEST(operands_in_the_cache_come_at_its_rate)
         {"cache 5000B 10GB/s", 3, 12e-6 + 8.4e-6}, /* each operand was used too long ago */
         {"cache 1MB 10GB/s", 3, 2.4e-6},           /* all operands come from the run before */
         {"cache 1MB 0B/s", 3, 24e-6},
+        {"far 5000B 500MB/s", 1, 24e-6},
+        {"far 5000B 500MB/s", 3, 24e-6 + 16e-6 + 4e-6}, /* all but the operand of the second, which was just written */
+        {"far 1MB 500MB/s", 3, 24e-6},
+        {"far 5000B 5GB/s", 3, 24e-6}, /* it is no slower than the op */
+        {"task 1us 100ns", 1, 2 * (12e-6 + 1e-6 + 2 * 100e-9)},
+        {"cold 0s 6kB 3us", 1, 24e-6}, /* of one run the first */
+        {"cold 0s 6kB 3us", 3, 24e-6 + 2 * 3e-6},
+        {"cold 0s 72kB 3us", 3, 24e-6 + 2 * 1e-6},
     };
     trama_program *p = trama_program_create();
     trama_value *x = trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(1000), NULL);
@@ -161,16 +171,113 @@ START_TEST(operands_in_the_cache_come_at_its_rate)
 }
 END_TEST
 
+static trama_status never_run(const trama_call *call)
+{
+    (void)call;
+    return TRAMA_E_KERNEL;
+}
+
+/* Of f64: 6,000 flop and 24,000 bytes. */
+START_TEST(ops_of_the_program_share_rates)
+{
+    static const struct {
+        const char *lines;
+        double seconds;
+    } cases[] = {
+        {"", 24e-6},
+        {"op own f64 100Mflop/s", 60e-6},
+        {"op own memory 500MB/s", 48e-6},
+        {"op own f64 100Mflop/s\n op mine memory 2GB/s", 12e-6}, /* a line of its name: none of these holds */
+    };
+    static const trama_op_definition mine = {
+        .name = "mine", .n_in = 1, .n_out = 1, .rule = "...->...", .flops = 6, .cpu = never_run};
+    const trama_op *op = NULL;
+    ck_assert(!trama_op_define(&mine, &op));
+    trama_program *p = trama_program_create();
+    trama_value *x = trama_parameter(p, "x", TRAMA_F64, TRAMA_SHAPE(1000), NULL);
+    trama_target *t = trama_target_create(p, "t", trama_apply(op, 1, &x, NULL));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char node[200];
+        snprintf(node, sizeof node, "kind n\n core memory 1GB/s\n core f64 1000Tflop/s\n task 0s\n %s\n nodes 1 n",
+                 cases[i].lines);
+        trama_rehearsal *r = rehearsed(t, node, NULL);
+        ck_assert_double_eq_tol(report_of(r).step_seconds, cases[i].seconds, 1e-8);
+        trama_rehearsal_destroy(&r);
+    }
+    trama_program_destroy(&p);
+    trama_op_destroy(&op);
+}
+END_TEST
+
+/* Each of two ranks sums two terms of 1 MB: it reads its own and that of the other rank, and writes the sum. */
+START_TEST(what_another_rank_lends_has_a_rate)
+{
+    enum { N = 250000 };
+    static const char *const lines[] = {"", "op lent memory 500MB/s"};
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("2");
+    trama_value *x = trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(2, N), NULL);
+    trama_shard(x, mesh, "S(0)");
+    trama_value *sum = trama_sum_over(trama_neg(x), TRAMA_DIMS(0), false);
+    trama_target *t = trama_target_create(p, "t", trama_shard(sum, mesh, "R"));
+    double seconds[2];
+    for (int i = 0; i < 2; i++) {
+        char node[200];
+        snprintf(node, sizeof node,
+                 "kind n\n ranks 2\n cores 2\n core memory 1GB/s\n core f32 1000Tflop/s\n task 0s\n message 0s\n "
+                 "local 1000TB/s 0s\n %s\n nodes 1 n",
+                 lines[i]);
+        trama_rehearsal *r = rehearsed(t, node, NULL);
+        seconds[i] = report_of(r).step_seconds;
+        trama_rehearsal_destroy(&r);
+    }
+    ck_assert_double_eq_tol(seconds[1] - seconds[0], 1e-3, 1e-6); /* 1 MB at half of the rate */
+    trama_mesh_destroy(&mesh);
+    trama_program_destroy(&p);
+}
+END_TEST
+
+static void take_attention(void *closure, const trama_rehearsed_step *step)
+{
+    if (!strncmp(step->name, "attention", 9))
+        *(double *)closure += step->flops;
+}
+
+/* Queries times keys times twice the features of both products, 2 flop each; 5 for each in the gradient. */
+START_TEST(attention_counts_the_features_of_both_products)
+{
+    enum { BATCH = 3, HEADS = 4, QUERIES = 10, KEYS = 14, D = 6, E = 8 };
+    trama_program *p = trama_program_create();
+    trama_value *q = trama_parameter(p, "q", TRAMA_F32, TRAMA_SHAPE(BATCH, HEADS, QUERIES, D), NULL);
+    trama_value *k = trama_parameter(p, "k", TRAMA_F32, TRAMA_SHAPE(BATCH, HEADS, KEYS, D), NULL);
+    trama_value *v = trama_parameter(p, "v", TRAMA_F32, TRAMA_SHAPE(BATCH, HEADS, KEYS, E), NULL);
+    trama_value *sum = trama_sum(trama_attention(q, k, v));
+    trama_target *forward = trama_target_create(p, "forward", sum);
+    trama_target *both = trama_target_create(p, "both", trama_gradient(sum, q), trama_gradient(sum, k));
+    const double points = BATCH * HEADS * QUERIES * KEYS * (D + E);
+    trama_target *targets[] = {forward, both};
+    for (int i = 0; i < 2; i++) {
+        double flops = 0;
+        const trama_rehearsal_options o = {.size = sizeof o, .step = take_attention, .closure = &flops};
+        trama_rehearsal *r = rehearsed(targets[i], "kind n\nnodes 1 n", &o);
+        ck_assert_double_eq_tol(flops, (i ? 2 + 5 : 2) * points, 1e-3 * points);
+        trama_rehearsal_destroy(&r);
+    }
+    trama_program_destroy(&p);
+}
+END_TEST
+
 START_TEST(the_programs_own_work_comes_before_each_run)
 {
     trama_program *p = trama_program_create();
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(1000));
     trama_target *t = trama_target_create(p, "t", trama_flip(x, TRAMA_DIMS(0)));
     static const char node[] =
-        "kind n\n core f32 1000Tflop/s\n core memory 1GB/s\n task 0s\n feed 4GB/s\n submit 2us\n nodes 1 n";
-    const trama_rehearsal_options o = {.size = sizeof o, .runs = 1, .own_seconds = 30e-6};
+        "kind n\n core f32 1000Tflop/s\n core memory 1GB/s\n task 0s\n feed 4GB/s\n submit 2us 300ns\n read 5us\n "
+        "nodes 1 n";
+    const trama_rehearsal_options o = {.size = sizeof o, .runs = 1, .own_seconds = 30e-6, .reads = 2};
     trama_rehearsal *r = rehearsed(t, node, &o);
-    ck_assert_double_eq_tol(report_of(r).step_seconds, 30e-6 + 1e-6 + 2e-6 + 12e-6, 1e-8);
+    ck_assert_double_eq_tol(report_of(r).step_seconds, 30e-6 + 2 * 5e-6 + 1e-6 + 2e-6 + 2 * 3e-7 + 12e-6, 1e-8);
     trama_rehearsal_destroy(&r);
     trama_program_destroy(&p);
 }
@@ -352,6 +459,9 @@ int main(void)
                                   rates_are_found_by_the_name_of_the_op,
                                   sums_of_terms_have_the_rates_of_additions,
                                   operands_in_the_cache_come_at_its_rate,
+                                  ops_of_the_program_share_rates,
+                                  what_another_rank_lends_has_a_rate,
+                                  attention_counts_the_features_of_both_products,
                                   the_programs_own_work_comes_before_each_run,
                                   counts_and_memory_are_those_of_the_plans,
                                   equal_arguments_give_equal_figures,

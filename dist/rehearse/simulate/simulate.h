@@ -74,6 +74,7 @@ typedef struct simulated {
     step_graph *graph; /* [n_ranks] */
     int n_ranks, runs, window, slots;
     double own; /* seconds of the program's own work before each run */
+    int reads;  /* values that it reads there */
     trama_rehearsal_event event;
     void *closure;
 

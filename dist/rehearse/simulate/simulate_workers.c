@@ -44,7 +44,7 @@ static double seconds_of(const simulated *s, const sim_worker *w, const graph_st
     const cluster_kind *k = cluster_kind_of(s->c, rank);
     if (!is_message(of))
         return graph_task_seconds(k, of, s->m->places[machine_first_place(s->m, rank)].gpu);
-    return k->message + k->cold * fmin(1, w->loaded / fmax(1, k->cold_bytes)) +
+    return k->message + k->cold * cluster_coldness(k, w->loaded) +
            cluster_copy_seconds(k, sim_moves(&s->messages.at[of->message]));
 }
 

@@ -3,12 +3,14 @@
 #include "calibrate_time.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "must.h"
 #include "progress.h"
 
-enum { COLD = 16 << 20 }; /* bytes of a worker's copies */
+enum { LAG = 2, COLD = 16 << 20 }; /* bytes of a worker's copies */
 
 static int earlier(const void *x, const void *y)
 {
@@ -32,27 +34,50 @@ static int count_tasks(trama_executable *e, const trama_target *t)
     return tasks > 0 ? tasks : 1;
 }
 
-measured time_program(const calibration *c, trama_program *p, const trama_target *t, double work)
+static double cpu_seconds(void)
 {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+measured time_reads(const calibration *c, trama_program *p, const trama_target *t, const trama_value *scalar,
+                    double work)
+{
+    trama_watch *watch = NULL;
+    float read;
+    bool known;
     trama_executable *e = NULL;
-    double runs[MOST_SAMPLES], submits[MOST_SAMPLES];
+    double runs[MOST_SAMPLES], submits[MOST_SAMPLES], busy[MOST_SAMPLES];
     const double wanted = c->seconds * c->least / work;
     const int n = wanted < 2 ? 2 : wanted > 1000 ? 1000 : (int)wanted;
     must(trama_compile(c->context, p, &e));
     must(trama_run(e, t));
     must(trama_wait(e));
+    must(trama_watch_create(e, LAG, &watch));
     for (int i = 0; i < c->samples; i++) {
-        const double begun = clock_seconds();
+        const double begun = clock_seconds(), worked = cpu_seconds();
         must(trama_run(e, t));
         submits[i] = clock_seconds() - begun;
-        for (int k = 1; k < n; k++)
+        for (int k = 1; k < n; k++) {
             must(trama_run(e, t));
+            if (scalar)
+                must(trama_watch_next(watch, scalar, &read, sizeof read, &known));
+        }
         must(trama_wait(e));
         runs[i] = (clock_seconds() - begun) / n;
+        busy[i] = (cpu_seconds() - worked) / n;
     }
-    const measured m = {median(c->samples, runs), median(c->samples, submits), count_tasks(e, t)};
+    const measured m = {median(c->samples, runs), median(c->samples, submits), median(c->samples, busy),
+                        count_tasks(e, t)};
+    must(trama_watch_destroy(&watch));
     must(trama_executable_destroy(&e));
     return m;
+}
+
+measured time_program(const calibration *c, trama_program *p, const trama_target *t, double work)
+{
+    return time_reads(c, p, t, NULL, work);
 }
 
 measured time_copies(const calibration *c, record_copy *record, int64_t size, int copies, double work)
@@ -76,7 +101,8 @@ double sharing(int threads, int cores)
 
 double task_seconds(const calibration *c, const measured *m)
 {
-    return m->run * c->workers / m->tasks / sharing(c->ranks * c->workers, c->cores);
+    const int at_once = m->tasks < c->workers ? m->tasks : c->workers;
+    return c->ranks * c->workers > c->cores ? m->busy / m->tasks : m->run * at_once / m->tasks;
 }
 
 sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate)
@@ -86,5 +112,26 @@ sample sample_of(const calibration *c, record_copy *record, int64_t size, double
     const int copies = cold > MOST_COPIES ? MOST_COPIES : cold > least ? (int)cold : least;
     const measured m = time_copies(c, record, size, copies, work / rate + 5e-6);
     const double busy = task_seconds(c, &m);
-    return (sample){fmax(busy - c->task, 0.1 * busy), work * copies / m.tasks};
+    const double overhead = c->task + c->cold_task * fmin(1, bytes * copies / c->least / COLD_BYTES);
+    return (sample){fmax(busy - overhead, 0.1 * busy), work * copies / m.tasks};
+}
+
+/* ---- Lines ---- */
+
+void say(const calibration *c, const char *format, ...)
+{
+    va_list list;
+    if (!c->out)
+        return;
+    va_start(list, format);
+    vfprintf(c->out, format, list);
+    va_end(list);
+}
+
+void say_rate(const calibration *c, const char *what, double rate, double work, const char *unit)
+{
+    if (work <= 0)
+        say(c, "  %s %.4gG%s/s\n", what, rate / 1e9, unit);
+    else
+        say(c, "  %s %.4gG%s/s %.4gk%s\n", what, rate / 1e9, unit, work / 1e3, unit);
 }

@@ -7,7 +7,7 @@
 
 #include "trama.h"
 
-enum { MOST_SAMPLES = 7, QUICK_SAMPLES = 3, MOST_COPIES = 64 };
+enum { MOST_SAMPLES = 7, QUICK_SAMPLES = 3, MOST_COPIES = 512 };
 enum { SERIES = 20, QUICK_SERIES = 2 }; /* milliseconds */
 
 /* Of n numbers, which it sorts. */
@@ -23,15 +23,19 @@ typedef struct calibration {
     int samples;              /* series, of which the median counts */
     double seconds;           /* of a series, of one op */
     double task;              /* seconds, with those of its submission where that has no core of its own */
+    double cold_task;         /* seconds more of a task after others that brought other data into the caches */
     int cores;                /* of all ranks */
     bool own_core;            /* each rank has one beside its workers */
 } calibration;
+
+enum { COLD_BYTES = 4 << 20 }; /* that a core loads before what it had is taken to be out of its cache */
 
 /* Records one copy of what is measured, on pieces of `size` of each rank. */
 typedef trama_value *record_copy(const calibration *c, trama_program *p, int copy, int64_t size);
 
 typedef struct measured {
     double run, submit; /* seconds of a run, and of its submission */
+    double busy;        /* seconds of cores that the rank had in a run */
     int tasks;          /* of a rank */
 } measured;
 
@@ -39,13 +43,18 @@ typedef struct measured {
  */
 measured time_program(const calibration *c, trama_program *p, const trama_target *t, double work);
 
+/* The same of a program that reads a scalar f32 after each run, two runs late. */
+measured time_reads(const calibration *c, trama_program *p, const trama_target *t, const trama_value *scalar,
+                    double work);
+
 /* The same of copies of one op that do not need each other. */
 measured time_copies(const calibration *c, record_copy *record, int64_t size, int copies, double work);
 
 /* How many times as long such threads take as one alone would. */
 double sharing(int threads, int cores);
 
-/* Seconds of a core for a task: half of what it took where two workers share a core. */
+/* Seconds of a core for a task. Where workers share cores they are counted by the system, for the rank's share changes.
+ */
 double task_seconds(const calibration *c, const measured *m);
 
 /* The tasks of one op at one size: seconds on a worker, and a task's share of `work`, which is flop or bytes of a copy.
@@ -57,5 +66,10 @@ typedef struct sample {
 
 /* bytes: of a copy's operands; rate: of work, about. */
 sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate);
+
+/* Lines of the machine, on rank 0. */
+void say(const calibration *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* work: flop or bytes of the task that has the rate; 0: any. */
+void say_rate(const calibration *c, const char *what, double rate, double work, const char *unit);
 
 #endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trama calibrate: measures this machine with small programs, and writes it as a machine for trama rehearse. */
+#define _GNU_SOURCE /* CPU_COUNT */
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arguments.h"
+#include "calibrate_messages.h"
+#include "calibrate_programs.h"
+#include "commands.h"
+#include "must.h"
+#include "progress.h"
+
+enum { TINY = 16, OWN_CORE = 8 };
+
+static const struct argp_option options[] = {
+    {"output", 'o', "FILE", 0, "where the machine goes [stdout]", 0},
+    {"quick", 'q', NULL, 0,
+     "take 3 series of a tenth of the time instead of 7, for a first look; predictions are less exact", 0},
+    {0}};
+
+static const char doc[] =
+    "Measures what tasks, products, operations on elements, sums and feeding take on the workers that Trama has here, "
+    "and writes a machine of one node for trama rehearse --machine.\v"
+    "Under mpirun all ranks, which must be on one node, measure at the same time, and pairs of them exchange "
+    "messages. Nothing else should run. It takes some seconds.";
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    calibration *c = state->input;
+    switch (key) {
+    case 'o':
+        if (!*text)
+            argp_error(state, "--output: takes the name of a file");
+        c->path = text;
+        return 0;
+    case 'q':
+        c->samples = QUICK_SAMPLES;
+        c->seconds = 1e-3 * QUICK_SERIES;
+        return 0;
+    default:
+        return argument_unknown(key, text, state);
+    }
+}
+
+/* ---- Lines ---- */
+
+/* Writes the rate at which an op that computes little moves its bytes. */
+static void say_memory(const calibration *c, const char *what, record_copy *record, int64_t size, double bytes)
+{
+    const sample s = sample_of(c, record, size, bytes, bytes, 4e9);
+    say_rate(c, what, s.work / s.seconds, s.work, "B");
+}
+
+/* Seconds of the submitting thread for each task. */
+static double submit_seconds(const calibration *c, const measured *m)
+{
+    return m->submit / m->tasks / sharing(c->ranks, c->cores);
+}
+
+/* Tasks of 2 operands and of 5. Without a core of its own, the submission takes its time from that of tasks. */
+static void measure_tasks(calibration *c)
+{
+    enum { FEW = 2, MORE = 3 };
+    const measured few = time_copies(c, record_negative, TINY, TASKS, 2e-6);
+    const measured many = time_copies(c, record_joined, TINY, TASKS, 2e-6);
+    const double whole = task_seconds(c, &few), operand = fmax(0, task_seconds(c, &many) - whole) / MORE;
+    const double submit = submit_seconds(c, &few);
+    const double submit_operand = fmin(fmax(0, submit_seconds(c, &many) - submit) / MORE, submit / FEW);
+    const double own = c->own_core ? 0 : submit - FEW * submit_operand, own_operand = c->own_core ? 0 : submit_operand;
+    c->task = whole + operand;
+    say(c, "  task %.4gus %.4gus\n", 1e6 * fmax(whole - FEW * operand - own, 0.1 * whole),
+        1e6 * fmax(0, operand - own_operand));
+    say(c, "  submit %.4gus %.4gus\n", 1e6 * (submit - FEW * submit_operand), 1e6 * submit_operand);
+}
+
+/* Small tasks in turns with passes over COLD_BYTES bytes, beside both alone. */
+static void measure_cold_tasks(calibration *c)
+{
+    const double passes = 1e-4 * c->least;
+    const measured small = time_copies(c, record_add, TINY, TASKS, 2e-6);
+    const measured large = time_copies(c, record_add, COLD_BYTES / ADD_BYTES, c->least, 1e-4);
+    const measured both = time_copies(c, record_add_more, TINY, TASKS + c->least, 2e-6 + passes / TASKS);
+    const double more = (both.run - small.run - large.run) * c->workers / sharing(c->ranks * c->workers, c->cores);
+    c->cold_task = fmax(0, more / TASKS);
+}
+
+/* A product takes flop / R + bytes / B. A square one and a flat one with the same matrix give R and B of their size;
+ * smaller ones have the B of the smallest flat one. */
+typedef struct product_kind {
+    const char *flops, *memory; /* lines of the machine */
+    record_copy *square, *flat;
+    double element; /* bytes */
+    int64_t most;
+} product_kind;
+
+static void measure_attention(const calibration *c)
+{
+    for (int64_t n = 64; n <= 512; n *= 2) {
+        const double flop = 4.0 * HEADS * (double)(n * n) * FEATURES; /* as plans count: attention.def */
+        const sample s = sample_of(c, record_attention, n, 20.0 * HEADS * (double)n * FEATURES, flop, 2e10);
+        say_rate(c, "op attention f32", s.work / s.seconds, s.work, "flop");
+        say_rate(c, "op attention_masked f32", s.work / s.seconds, s.work, "flop");
+    }
+}
+
+/* Parameters w, m and v change, and g is read. */
+static void measure_updates(const calibration *c)
+{
+    enum { COPIES = 16 };
+    for (int64_t n = 32768; n <= 1 << 18; n *= 8) {
+        trama_program *p = trama_program_create();
+        const trama_target *t = trama_target_create(p, "step", record_updates(c, p, COPIES * c->least, n));
+        const double bytes = UPDATE_MOVES * (double)n * COPIES * c->least;
+        const measured m = time_program(c, p, t, bytes / 2e10);
+        const double task = task_seconds(c, &m), work = bytes / m.tasks;
+        say_rate(c, "op adam memory", work / fmax(task - c->task - c->cold_task, 0.1 * task), work, "B");
+        trama_program_destroy(&p);
+    }
+}
+
+static double measure_products(const calibration *c, const product_kind *kind)
+{
+    enum { LEAST_FLAT = 256, LEAST = 32 };
+    double flop_time = 0, byte_time = 0, best = 0;
+    for (int64_t n = kind->most; n >= LEAST; n /= 2) {
+        const double side = (double)n, flop = 2 * side * side * side, bytes = 4 * kind->element * side * side;
+        const double flat_flop = 2 * FLAT * side * side, flat_bytes = kind->element * (side + 3 * FLAT) * side;
+        const sample square = sample_of(c, kind->square, n, bytes, flop, 2e10);
+        const double share = square.work / flop;
+        if (n >= LEAST_FLAT) {
+            const sample flat = sample_of(c, kind->flat, n, flat_bytes, flat_flop, 1e10);
+            const double part = flat.work / flat_flop, a = flat_flop * part, b = flat_bytes * part;
+            const double bottom = square.work * b - bytes * share * a; /* the determinant */
+            const double bytes_first = (square.work * flat.seconds - a * square.seconds) / bottom;
+            byte_time = bottom > 0 && bytes_first > 0 ? bytes_first : 1e-3 * flat.seconds / b;
+            say_rate(c, kind->memory, 1 / byte_time, b, "B");
+        }
+        flop_time = square.seconds - byte_time * bytes * share;
+        flop_time = (flop_time > 0.3 * square.seconds ? flop_time : 0.3 * square.seconds) / square.work;
+        best = n >= LEAST_FLAT && 1 / flop_time > best ? 1 / flop_time : best;
+        say_rate(c, kind->flops, 1 / flop_time, square.work, "flop");
+    }
+    return best;
+}
+
+/* B/s of a worker that adds in turns, in pieces, so many bytes of memory. */
+static double add_rate(const calibration *c, double memory, int copies)
+{
+    const int64_t n = (int64_t)(memory * c->least / copies / ADD_BYTES);
+    const measured m = time_copies(c, record_add, n, copies, ADD_MOVES * (double)n / 2e10);
+    const double task = task_seconds(c, &m);
+    return ADD_MOVES * (double)n * copies / m.tasks / fmax(task - c->task, 0.1 * task);
+}
+
+/* A core's second-level cache, from an addition whose operands fill half of it and are there since the run before;
+ * and the memory beyond a core's share of the last cache, where that is slower. */
+static void measure_caches(const calibration *c)
+{
+    enum { NEAR = 16 << 20, STEPS = 3 };
+    const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    const double cache = found > 0 ? (double)found : 1e6;
+    const double all = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE) / c->ranks / c->workers;
+    double rate[STEPS + 1], best = 0, far = NEAR;
+    int n = 0;
+    say(c, "  cache %.4gMB %.4gGB/s\n", cache / 1e6, add_rate(c, cache / 2 * c->workers / c->least, 1) / 1e9);
+    for (; n <= STEPS && (n == 0 || NEAR << n <= all / 8); n++) {
+        rate[n] = add_rate(c, NEAR << n, TASKS);
+        best = fmax(best, rate[n]);
+    }
+    const double last = rate[n - 1];
+    for (int i = 0; i < n; i++)
+        far = rate[i] > (best + last) / 2 ? NEAR << i : far;
+    if (last < 0.85 * best)
+        say(c, "  far %.4gMB %.4gGB/s\n", far / 1e6, last / 1e9);
+}
+
+/* Ops of a program's own: their flops in the cache, and their bytes beyond it. */
+static void measure_own(const calibration *c)
+{
+    static const struct {
+        const char *line;
+        record_copy *record;
+        double element; /* bytes */
+    } kinds[] = {{"op own f32", record_own_f32, 4}, {"op own f64", record_own_f64, 8}};
+    static const int64_t counts[] = {32768, 1 << 18, 1 << 19};
+    for (int wide = 0; wide < 2; wide++) {
+        const int64_t n = 32768 * c->workers;
+        const measured m = time_copies(c, kinds[wide].record, n, 1, OWN_FLOPS * (double)n / 1e10);
+        const double flops = OWN_FLOPS * (double)n / m.tasks, seconds = fmax(task_seconds(c, &m) - c->task, 1e-9);
+        say_rate(c, kinds[wide].line, flops / seconds, 0, "flop");
+    }
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        say_memory(c, "op own memory", record_own_f64, counts[i], 3 * kinds[1].element * (double)counts[i]);
+}
+
+/* Runs of a chain of small tasks, of whose results the program reads a sum, or none. */
+static void measure_read(const calibration *c)
+{
+    trama_program *p = trama_program_create();
+    trama_value *all = trama_sum(record_chain(c, p, 0, TINY));
+    const trama_target *t = trama_target_create(p, "chain", all);
+    const double reads = time_reads(c, p, t, all, 6e-5).run, none = time_program(c, p, t, 6e-5).run;
+    say(c, "  read %.4gus\n", 1e6 * fmax(0, reads - none) / sharing(c->ranks, c->cores));
+    trama_program_destroy(&p);
+}
+
+static void measure_feed(const calibration *c)
+{
+    enum { ELEMENTS = 1 << 18 };
+    static float data[ELEMENTS];
+    trama_program *p = trama_program_create();
+    trama_executable *e = NULL;
+    double seconds[MOST_SAMPLES];
+    trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(ELEMENTS));
+    trama_shard(x, c->mesh, "S(0)");
+    const trama_target *t = trama_target_create(p, "t", trama_neg(x));
+    must(trama_compile(c->context, p, &e));
+    for (int i = -1; i < c->samples; i++) {
+        const double begun = clock_seconds();
+        must(trama_feed(e, x, data, TRAMA_SHAPE(ELEMENTS)));
+        if (i >= 0)
+            seconds[i] = clock_seconds() - begun;
+        must(trama_run(e, t));
+        must(trama_wait(e));
+    }
+    say(c, "  feed %.4gGB/s\n", (double)sizeof data / c->ranks / median(c->samples, seconds) / 1e9);
+    must(trama_executable_destroy(&e));
+    trama_program_destroy(&p);
+}
+
+/* Ops that move bytes: those of an element, where results count twice (a core reads a line before it writes it). */
+typedef struct moved_kind {
+    const char *line;
+    record_copy *record;
+    double bytes;
+} moved_kind;
+static const moved_kind moved[] = {
+    {"core memory", record_add, ADD_MOVES},
+    {"op exp memory", record_exponential, 12},
+    {"op sum memory", record_sum, 4},
+    {"op norm memory", record_norm, 12},
+    {"op transpose memory", record_transposed, 12},
+    {"op cross_entropy memory", record_loss, 4},
+};
+enum { N_MOVED = sizeof moved / sizeof *moved };
+
+static void measure(calibration *c)
+{
+    static const product_kind kinds[] = {
+        {"op matmul f32", "op matmul memory", record_square_f32, record_flat_f32, 4, 1024},
+        {"op matmul f64", "op matmul memory", record_square_f64, record_flat_f64, 8, 512},
+    };
+    static const int64_t sides[] = {512, 1024}, counts[] = {4096, 32768, 1 << 18, 1 << 19};
+    say(c, "# by trama calibrate %s, %d ranks of %d workers\nkind here\n  ranks %d\n  cores %d\n", trama_version(),
+        c->ranks, c->workers, c->ranks, c->cores);
+    time_copies(c, record_add, 1 << 18, TASKS, 2e-4); /* the first measurements of a process are slower */
+    measure_tasks(c);
+    measure_caches(c);
+    measure_cold_tasks(c);
+    measure_read(c);
+    measure_feed(c);
+    double best[2];
+    for (int wide = 0; wide < 2; wide++)
+        best[wide] = measure_products(c, &kinds[wide]);
+    say(c, "  core f32 %.4gGflop/s\n  core f64 %.4gGflop/s\n", best[0] / 1e9, best[1] / 1e9);
+    say(c, "  op matvec f64 %.4gGflop/s\n", 100 * best[1] / 1e9); /* while its matrix comes */
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
+        say_memory(c, "op matvec memory", record_by_vector, sides[i], 8 * (double)(sides[i] * sides[i]));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts * N_MOVED; i++) {
+        const moved_kind *k = &moved[i % N_MOVED];
+        say_memory(c, k->line, k->record, counts[i / N_MOVED], k->bytes * (double)counts[i / N_MOVED]);
+    }
+    measure_own(c);
+    measure_updates(c);
+    measure_attention(c);
+    measure_messages(c);
+    say(c, "nodes 1 here\n");
+}
+
+static void start(calibration *c)
+{
+    char text[32];
+    cpu_set_t allowed; /* before the start, which binds this thread to a core */
+    const bool known = !sched_getaffinity(0, sizeof allowed, &allowed);
+    must(trama_start(NULL, &c->context));
+    c->rank = trama_context_rank(c->context);
+    c->ranks = trama_context_ranks(c->context);
+    snprintf(text, sizeof text, "%d", c->ranks);
+    c->mesh = trama_mesh_create(text);
+    char *described = trama_context_describe(c->context);
+    const char *line = strstr(described, "workers of this rank: ");
+    int of_rank, of_machine;
+    if (!line || sscanf(line, "workers of this rank: %d on %d of %d cores", &c->workers, &of_rank, &of_machine) != 3 ||
+        c->workers < 1)
+        fail("this rank has no worker");
+    c->own_core = strstr(described, "thread has a core of its own") && c->workers + 1 >= OWN_CORE;
+    const bool shared = strstr(described, "cores are shared") || strstr(described, "ranks share");
+    trama_text_free(&described);
+    if (shared && known && CPU_COUNT(&allowed) < of_machine)
+        of_machine = CPU_COUNT(&allowed);
+    c->cores = c->ranks * (c->workers + c->own_core);
+    c->cores = c->cores < of_machine ? c->cores : of_machine;
+    const int share = of_machine / c->ranks - 1; /* one may be there for messages */
+    c->least = share > 1 ? share < c->workers ? share : c->workers : 1;
+    if (c->rank == 0)
+        c->out = c->path ? fopen(c->path, "w") : stdout;
+    if (c->rank == 0 && !c->out)
+        fail("--output '%s': %s", c->path, strerror(errno));
+}
+
+int command_calibrate(int argc, char **argv)
+{
+    const struct argp parser = {.options = options, .parser = parse_option, .doc = doc};
+    calibration c = {.samples = MOST_SAMPLES, .seconds = 1e-3 * SERIES};
+    argp_parse(&parser, argc, argv, 0, NULL, &c);
+    start(&c);
+    own_define();
+    measure(&c);
+    own_destroy();
+    if (c.path && c.out && !close_written(c.out))
+        fail("--output '%s': it could not be written: %s", c.path, strerror(errno));
+    trama_mesh_destroy(&c.mesh);
+    must(trama_stop(&c.context));
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "calibrate_messages.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "must.h"
+
+enum { HOPS = 20 };
+
+/* Seconds of a core for a run that makes v, which takes about `work`. */
+static double core_seconds(const calibration *c, trama_program *p, trama_value *v, double work)
+{
+    const trama_target *t = trama_target_create(p, "hops", v);
+    if (!t)
+        fail("%s", trama_program_error(p));
+    return time_program(c, p, t, work).run / sharing(c->ranks, c->cores);
+}
+
+static trama_value *row_sums(trama_value *v)
+{
+    return trama_sum_over(v, TRAMA_DIMS(1), true);
+}
+
+static void pair_ranks(const calibration *c, trama_mesh *end[2])
+{
+    const int paired = c->ranks / 2 * 2;
+    int *ids = malloc((size_t)paired * sizeof *ids);
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < paired; i++)
+            ids[i] = i ^ side;
+        end[side] = trama_mesh_child(c->mesh, 1, &paired, NULL, ids);
+    }
+    free(ids);
+}
+
+/* Seconds in which a rank passes over `own` bytes and then does two tasks on `sent` bytes, each of which waits for the
+ * one before. exchanges: before either of these, ranks 2i and 2i + 1 exchange the bytes, as ranks do that compute the
+ * same program. */
+static double time_exchanges(const calibration *c, int64_t own, int64_t sent, bool exchanges)
+{
+    trama_program *p = trama_program_create();
+    trama_mesh *end[2];
+    const int paired = c->ranks / 2 * 2;
+    pair_ranks(c, end);
+    trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(paired, sent / 4), NULL);
+    trama_value *w = trama_state(p, "w", TRAMA_F32, TRAMA_SHAPE(paired, own ? own / 4 : 1), NULL);
+    trama_shard(v, end[0], "S(0)");
+    trama_shard(w, end[0], "S(0)");
+    for (int i = 0; i < HOPS; i++) {
+        if (own)
+            v = trama_add(v, row_sums(trama_mul(w, row_sums(v))));
+        for (int side = 1; side >= 0; side--)
+            v = trama_flip(exchanges ? trama_reshard(v, end[side], "S(0)") : v, TRAMA_DIMS(1)); /* is never fused */
+    }
+    const double seconds = core_seconds(c, p, v, HOPS * (4e-5 + (double)sent / 1e9 + (double)own / 4e9));
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&end[0]);
+    trama_mesh_destroy(&end[1]);
+    return seconds / HOPS;
+}
+
+/* The seconds that two exchanges take of a rank's core. */
+static double exchange_twice(const calibration *c, int64_t own, int64_t sent)
+{
+    return time_exchanges(c, own, sent, true) - time_exchanges(c, own, sent, false);
+}
+
+/* Seconds of a core in which a rank writes n elements, and adds to others those of ranks 2i and 2i + 1, of which it
+ * reads one half in the memory of the other rank. */
+static double time_sums(const calibration *c, int64_t n)
+{
+    const int pairs[] = {c->ranks / 2, 2};
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create_ids(2, pairs, NULL, NULL);
+    trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(pairs[0], 2, n), NULL);
+    trama_shard(v, mesh, "S(0),S(1)");
+    for (int i = 0; i < HOPS; i++)
+        v = trama_shard(trama_add(v, apply_term(v)), mesh, "S(0),S(1)");
+    const double seconds = core_seconds(c, p, v, HOPS * (2e-5 + 1e-9 * (double)n));
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+    return seconds / HOPS;
+}
+
+/* exchange: seconds of a message of both ranks. Where ranks share cores, what they lend is in the same cache. */
+static void measure_lent(const calibration *c, double exchange)
+{
+    for (int64_t n = 1 << 16; n <= 1 << 20 && c->ranks <= c->cores; n *= 16) {
+        const double bytes = sizeof(float) * (double)n;
+        const double terms = sample_of(c, record_terms, n, 3 * bytes, 1, 1e3).seconds,
+                     sums = sample_of(c, record_add, n, 4 * bytes, 1, 1e3).seconds;
+        const double lent = time_sums(c, n) - terms - sums - 2 * c->task - exchange;
+        say_rate(c, "op lent memory", bytes / fmax(lent, bytes / 100e9), bytes, "B");
+    }
+}
+
+/* A rank serves both ends of an exchange, and copies the bytes of both: the ends of a message copy it in turn, while
+ * the memory is faster. */
+void measure_messages(const calibration *c)
+{
+    enum { SMALL = 8, COLD_SAMPLES = 3 };
+    if (c->ranks < 2) {
+        say(c, "  cold 0us %.4gMB %.4gus\n", COLD_BYTES / 1e6, 1e6 * c->cold_task);
+        return;
+    }
+    const double small = exchange_twice(c, 0, SMALL);
+    double cold[COLD_SAMPLES];
+    for (int i = 0; i < COLD_SAMPLES; i++)
+        cold[i] = exchange_twice(c, COLD_BYTES, SMALL) - small;
+    const double copies = exchange_twice(c, 0, COLD_BYTES) - small, least = 4 * COLD_BYTES / 100e9;
+    say(c, "  message %.4gus %.4gGB/s\n", 1e6 * fmax(small / 2 - 1e-6, 1e-6) / 2,
+        4 * COLD_BYTES / fmax(copies, least) / 1e9);
+    measure_lent(c, small / 2);
+    say(c, "  cold %.4gus %.4gMB %.4gus\n  local 100GB/s 1us\n", 1e6 * fmax(median(COLD_SAMPLES, cold), 0),
+        COLD_BYTES / 1e6, 1e6 * c->cold_task);
+}
