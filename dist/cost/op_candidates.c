@@ -20,11 +20,9 @@ static double parts_of(const trama_mesh *mesh, int axis)
 /* Points of the factor space on the process with the largest pieces. */
 static double work_of(const trama_node *node, const trama_rule *rule, const op_layouts *op)
 {
-    double points = 1;
+    double extent[RULE_MAX_FACTORS];
     for (int f = 0; f < rule->n_factors; f++) {
         double parts = 1;
-        if (rule->factor[f].no_work)
-            continue;
         for (int t = 0; t < rule->n_in + rule->n_out; t++) {
             int axes[TRAMA_MAX_AXES];
             const int dim = node_reads(node, t) ? rule_dim_of(rule, t, f) : -1,
@@ -34,9 +32,9 @@ static double work_of(const trama_node *node, const trama_rule *rule, const op_l
                 cut *= parts_of(op->mesh, axes[i]);
             parts = fmax(parts, cut);
         }
-        points *= ceil((double)max_i64(rule->factor[f].extent, 1) / parts - 1e-9);
+        extent[f] = ceil((double)max_i64(rule->factor[f].extent, 1) / parts - 1e-9);
     }
-    return points;
+    return rule_points(rule, extent);
 }
 
 static bool is_pinned(const trama_node *node, const trama_rule *rule, const op_layouts *before)

@@ -46,16 +46,10 @@ static box box_from(const trama_rule *rule, int t, const factor_range *r, const 
 
 static double points(const trama_rule *rule, const factor_range *r)
 {
-    double n = 1, sum = 0;
-    bool sums = false;
+    double extent[RULE_MAX_FACTORS];
     for (int f = 0; f < rule->n_factors; f++)
-        if (rule->factor[f].adds_work) {
-            sums = true;
-            sum += (double)r->n[f];
-        } else {
-            n *= rule->factor[f].no_work ? 1 : (double)r->n[f];
-        }
-    return sums ? n * sum : n;
+        extent[f] = (double)r->n[f];
+    return rule_points(rule, extent);
 }
 
 /* The factor ranges of a node for one box of a result, tensor t of its rule, on the process at a position. */

@@ -392,6 +392,20 @@ int rule_dim_of(const trama_rule *rule, int t, int factor)
     return -1;
 }
 
+double rule_points(const trama_rule *rule, const double *extent)
+{
+    double product = 1, sum = 0;
+    bool adds = false;
+    for (int f = 0; f < rule->n_factors; f++)
+        if (rule->factor[f].adds_work) {
+            adds = true;
+            sum += extent[f];
+        } else if (!rule->factor[f].no_work) {
+            product *= extent[f];
+        }
+    return adds ? product * sum : product;
+}
+
 bool rule_splittable(const trama_rule *rule, int factor, bool *equal_only)
 {
     *equal_only = false;

@@ -105,6 +105,9 @@ box rule_operand_box(const trama_rule *rule, int t, const box *boxes, const box 
 /* The box of operand t with neighbours, for a box inner without them. whole: the whole operand. */
 box rule_reached(const trama_rule *rule, int t, const box *inner, const box *whole);
 
+/* Points of the factor space with such extents [n_factors], as work counts them. */
+double rule_points(const trama_rule *rule, const double *extent);
+
 /* The product of the factors of a dim; TRAMA_ANY where one is only known when fed. */
 int64_t rule_dim_extent(const trama_rule *rule, const rule_dim *dim);
 

@@ -99,10 +99,25 @@ static double interpolate(const cluster_kind *k, rate_of of, const char *op, int
     return below->rate + part * (above->rate - below->rate);
 }
 
+/* The op of which NAME_grad is the gradient; "" for other names. */
+static void forward_name(const char *op, char *name)
+{
+    static const char own_gradient[] = "_grad";
+    const size_t n = strlen(op), tail = sizeof own_gradient - 1;
+    *name = 0;
+    if (n > tail && n - tail < CLUSTER_NAME && !strcmp(op + n - tail, own_gradient)) {
+        memcpy(name, op, n - tail);
+        name[n - tail] = 0;
+    }
+}
+
 bool cluster_has_rates(const cluster_kind *k, const char *op)
 {
+    char forward[CLUSTER_NAME];
+    forward_name(op, forward);
     for (int i = 0; i < k->rates.n; i++)
-        if (k->rates.at[i].of == RATE_OF_OP && !strcmp(k->rates.at[i].op, op))
+        if (k->rates.at[i].of == RATE_OF_OP &&
+            (!strcmp(k->rates.at[i].op, op) || (*forward && !strcmp(k->rates.at[i].op, forward))))
             return true;
     return false;
 }
@@ -111,15 +126,11 @@ bool cluster_has_rates(const cluster_kind *k, const char *op)
  * shares none. */
 static double shared_rate(const cluster_kind *k, const char *op, int what, double work)
 {
-    static const char own_gradient[] = "_grad";
-    char forward[CLUSTER_NAME] = "";
-    const size_t n = strlen(op), tail = sizeof own_gradient - 1;
+    char forward[CLUSTER_NAME];
     if (!strcmp(op, "matvec"))
         return interpolate(k, RATE_OF_OP, "matmul", what, work);
-    if (n <= tail || n - tail >= sizeof forward || strcmp(op + n - tail, own_gradient))
-        return 0;
-    memcpy(forward, op, n - tail);
-    return interpolate(k, RATE_OF_OP, forward, what, work);
+    forward_name(op, forward);
+    return *forward ? interpolate(k, RATE_OF_OP, forward, what, work) : 0;
 }
 
 double cluster_rate_of(const cluster_kind *k, bool gpu, const char *op, int what, double work)

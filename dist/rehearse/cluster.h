@@ -80,7 +80,7 @@ static inline double cluster_coldness(const cluster_kind *k, double bytes)
 /* The machine table of the first n_ranks ranks. */
 machine *cluster_machine(const trama_cluster *c, int n_ranks);
 
-bool cluster_has_rates(const cluster_kind *k, const char *op); /* some, by its own name */
+bool cluster_has_rates(const cluster_kind *k, const char *op); /* some, or that of which it is the gradient */
 
 /* The rate of an op (NULL: of any) for a task of that work: flop/s of an element type, or B/s. */
 double cluster_rate_of(const cluster_kind *k, bool gpu, const char *op, int what, double work);

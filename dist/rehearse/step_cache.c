@@ -29,6 +29,8 @@ static step_reuse use(walk *w, const plan_step *s)
     const int core = core_of(w->source, s);
     const cluster_kind *k = w->source->kind;
     step_reuse reuse = {0};
+    if (!step_moves(s) && s->kind != STEP_RECEIVE)
+        return reuse;
     const bool lent = s->kind == STEP_RECEIVE && s->span && plan_may_lend(p, w->source->machine, s);
     double used = 0;
     for (int i = 0; i < s->n_operands; i++) {
@@ -52,7 +54,7 @@ static step_reuse use(walk *w, const plan_step *s)
         w->clock[core] += used;
     for (int i = 0; i < s->n_operands; i++) {
         const plan_operand *o = plan_step_operand(p, s, i);
-        if (o->access != ACCESS_NONE && s->kind != STEP_SEND)
+        if (o->access != ACCESS_NONE)
             w->of_shard[plan_used_as(p, o->region.shard)] = (last_use){core, lent, core >= 0 ? w->clock[core] : 0};
     }
     return reuse;

@@ -49,7 +49,7 @@ static trama_dtype dtype_of(const plan *p, const plan_step *s, const trama_node 
 static const char *rates_of(const cluster_kind *k, const plan *p, const plan_step *s, const trama_node *node)
 {
     static const char *const moves[] = {[STEP_COPY] = "copy", [STEP_REDUCE] = "add", [STEP_FILL] = "fill"};
-    if (node && node->op->own && !cluster_has_rates(k, node->op->name))
+    if (node && node->op->own && !cluster_has_rates(k, node->op->name) && cluster_has_rates(k, "own"))
         return "own";
     if (!node || node->op != &trama_op_matmul)
         return node ? node->op->name : moves[s->kind];
@@ -79,7 +79,7 @@ static double seconds_of_bytes(const cluster_kind *k, bool gpu, const char *op, 
 double step_seconds(const cluster_kind *k, const plan *p, const trama_program *program, const plan_step *s,
                     double bytes, step_reuse reuse)
 {
-    if (s->kind == STEP_ORDER || s->kind >= STEP_COLLECTIVE)
+    if (!step_moves(s))
         return 0;
     const bool gpu = plan_on_gpu(p, s->place);
     const trama_node *node = s->kind == STEP_COMPUTE ? step_main_node(p, program, s) : NULL;

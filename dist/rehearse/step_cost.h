@@ -6,11 +6,11 @@
 #include "cluster.h"
 #include "plan.h"
 
-/* Bytes of a step's operands, as step_bytes counts them, by the last use of their shards: on the same core, with less
- * than the machine's `cache` of others since, and with more than its `far`. */
+/* Bytes of a step's operands, as step_bytes counts them, by the last use of their shards. */
 typedef struct step_reuse {
-    float cached, far;
-    float lent; /* that another rank of the node lends */
+    float cached; /* on the same core, which has used less than the machine's `cache` of others since */
+    float far;    /* on a core that has used more than its `far` since */
+    float lent;   /* by a receive that may take a loan: the sender may still copy */
 } step_reuse;
 
 /* The time of its flops or that of the bytes of its operands, with the rates of the op after which the step is named
@@ -21,6 +21,12 @@ typedef struct step_reuse {
  * only orders others takes no time. */
 double step_seconds(const cluster_kind *k, const plan *p, const trama_program *program, const plan_step *s,
                     double bytes, step_reuse reuse);
+
+/* Whether a step is a task that computes or moves something. */
+static inline bool step_moves(const plan_step *s)
+{
+    return s->kind < STEP_ORDER;
+}
 
 /* Bytes that a step moves between a core and memory: results count twice, since a cache reads a line before it is
  * written; internal operands do not count. */

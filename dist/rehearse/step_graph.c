@@ -247,7 +247,7 @@ static void fill_steps(const graph_source *source, const builder *b, step_graph 
         g->tiles += tiles;
         made->seconds =
             (float)(step_seconds(k, p, source->names->program, s, bytes, reuse[i]) + k->task_operand * tiles);
-        made->loaded = (float)bytes - reuse[i].cached;
+        made->loaded = step_moves(s) ? (float)bytes - reuse[i].cached : 0;
         add_load(source, s, made->loaded, load);
     }
     add_coldness(source, g, load);

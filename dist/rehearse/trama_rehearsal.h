@@ -27,7 +27,7 @@ typedef struct trama_cluster trama_cluster;
  *                                 a core reads in the memory of another rank of its node
  *   cache BYTES [RATE]            of a core: operands that it used last, and less than BYTES of others since, come at
  *                                 RATE B/s (100GB/s) in place of memory's; 0 has none (0)
- *   far BYTES [RATE]              operands that it used last, and more than BYTES of others since, come at RATE B/s
+ *   far BYTES [RATE]              operands that a core used last, and more than BYTES of others since, come at RATE B/s
  *                                 (10GB/s) in place of memory's; 0 has none (0)
  *   task TIME [OPERAND]           of a worker, for each task, and more for each tile of its operands (1us 0s)
  *   submit TIME [OPERAND]         of the submitting thread, for each task and message, and more for each tile of a
@@ -36,8 +36,8 @@ typedef struct trama_cluster trama_cluster;
  *   feed RATE                     B/s at which the submitting thread copies inputs (10GB/s)
  *   message TIME [RATE]           of a core, for each message that is sent or received, and B/s of its copies (1us)
  *   cold TIME [BYTES [TASK]]      more of a core, for a message that it serves after tasks that brought BYTES (4MB)
- *                                 or more into its cache since its last one, a part of TIME after fewer; and TASK more
- *                                 for each task where those of a run bring so many (0s 4MB 0s)
+ *                                 or more into its cache since its last one, and TASK more for each task where those
+ *                                 of a run bring so many; parts of these after fewer (0s 4MB 0s)
  *   local BANDWIDTH TIME          the memory through which ranks of one node send (10GB/s 1us)
  *   pcie BANDWIDTH                between the memories of a GPU and its node (16GB/s)
  *   eager BYTES                   messages above it that a plan sends by rendezvous wait for their receivers (1MB)

@@ -7,6 +7,7 @@
 #include "pair.h"
 #include "suite.h"
 #include "target_plans.h"
+#include "trama_attention.h"
 #include "trama_auto.h"
 #include "trama_complete.h"
 #include "trama_composed.h"
@@ -145,6 +146,29 @@ START_TEST(a_weight_without_a_partner_may_stay_whole)
     ck_assert_int_eq(layout_of(w[0], &size).axis[0].dim, 1);
     ck_assert_int_eq(layout_of(w[1], &size).axis[0].dim, 0);
     ck_assert_int_eq(layout_of(third, &size).axis[0].kind, TRAMA_REPLICATE);
+    trama_text_free(&table);
+}
+END_TEST
+
+/* Weights of queries, keys and values meet the rows of the last one together: none is without a partner. */
+START_TEST(weights_of_one_op_have_one_partner)
+{
+    enum { BATCH = 8, LENGTH = 4, HEADS = 4, EACH = 16, FEATURES = HEADS * EACH };
+    static const char *const names[] = {"wq", "wk", "wv", "wo"};
+    const trama_optimizer adamw = trama_adamw(0.01);
+    trama_value *weight[4], *part[3];
+    x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(BATCH, LENGTH, FEATURES));
+    for (int i = 0; i < 4; i++)
+        weight[i] = trama_parameter(p, names[i], TRAMA_F32, TRAMA_SHAPE(FEATURES, FEATURES), &init);
+    for (int i = 0; i < 3; i++)
+        part[i] = trama_transpose(trama_reshape(trama_matmul(x, weight[i]), TRAMA_SHAPE(BATCH, LENGTH, HEADS, EACH)),
+                                  ((int[]){0, 2, 1, 3}));
+    trama_value *heads = trama_transpose(trama_attention(part[0], part[1], part[2]), ((int[]){0, 2, 1, 3}));
+    trama_value *out = trama_matmul(trama_reshape(heads, TRAMA_SHAPE(BATCH, LENGTH, FEATURES)), weight[3]);
+    trama_value *loss = trama_sum_square(out);
+    train = trama_target_create(p, "train", trama_minimize(loss, &adamw), loss);
+    char *table = choose(2);
+    ck_assert_msg(!strstr(table, "split pairs") && strstr(table, "split weights  mp=2 "), "%s", table);
     trama_text_free(&table);
 }
 END_TEST
@@ -352,6 +376,7 @@ int main(void)
         a_large_batch_is_split_and_a_small_one_gives_split_weights,
         weights_start_split_by_columns_and_by_rows_in_turn,
         a_weight_without_a_partner_may_stay_whole,
+        weights_of_one_op_have_one_partner,
         memory_limits_the_choice,
         split_states_compute_the_values_of_one_device,
         chosen_layouts_compute_the_values_of_one_device,

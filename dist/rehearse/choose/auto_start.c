@@ -86,6 +86,22 @@ static int weight_of(const trama_node *node)
     return found;
 }
 
+/* The first weight of those that split values together. */
+static int first_of(const auto_starts *s, int weight)
+{
+    while (s->weights.at[weight].with != weight)
+        weight = s->weights.at[weight].with;
+    return weight;
+}
+
+/* Notes that two weights split operands of one op, as those of queries, keys and values do. */
+static void join(auto_starts *s, int a, int b)
+{
+    const int x = first_of(s, a), y = first_of(s, b), first = x < y ? x : y, other = x < y ? y : x;
+    s->weights.at[other].with = first;
+    s->weights.at[first].paired |= s->weights.at[other].paired;
+}
+
 /* Follows forward values from op to op, and notes the weights by whose columns the products of whole values are split.
  * Where such a product's columns meet the rows of the next weight, the result is a sum, and whole again. So weights are
  * split by columns and by rows in turn, as those of Megatron's blocks (Shoeybi and others 2019). */
@@ -98,23 +114,28 @@ static void find_columns(auto_starts *s, const trama_program *p)
     for (int i = 0; i < p->nodes.n; i++) {
         const trama_node *node = p->nodes.at[i];
         const int weight = weight_of(node);
-        columns to = {0};
-        for (int t = 0; t < node->op->n_in && node->role == NODE_FORWARD; t++)
-            if (node_reads(node, t) && split[node->in[t]->id].dim) {
-                to = split[node->in[t]->id];
-                to.dim = 1 + dim_behind(node->rule, t, to.dim - 1);
-            }
+        columns to = {0, -1};
+        for (int t = 0; t < node->op->n_in && node->role == NODE_FORWARD; t++) {
+            const columns of = split[node->in[t]->id];
+            if (!node_reads(node, t) || !of.dim)
+                continue;
+            if (to.weight >= 0)
+                join(s, to.weight, of.weight);
+            to = (columns){1 + dim_behind(node->rule, t, of.dim - 1), of.weight};
+        }
         if (weight >= 0 && split[node->in[1 - weight]->id].dim) {
-            s->weights.at[split[node->in[1 - weight]->id].weight].paired |= !to.dim;
+            s->weights.at[first_of(s, to.weight)].paired |= !to.dim;
         } else if (weight >= 0) {
             const int factor = factor_between(node->rule, weight, -1);
             to = (columns){1 + rule_dim_of(node->rule, node->rule->n_in, factor), s->weights.n};
-            *ARRAY_PUSH(&s->weights) =
-                (start_weight){{.value = node->in[weight]->id, .dim = rule_dim_of(node->rule, weight, factor)}, false};
+            *ARRAY_PUSH(&s->weights) = (start_weight){
+                {.value = node->in[weight]->id, .dim = rule_dim_of(node->rule, weight, factor)}, to.weight, false};
         }
         if (node->role == NODE_FORWARD && node->op->n_out)
             split[node->out[0]->id] = to;
     }
+    for (int i = 0; i < s->weights.n; i++)
+        s->weights.at[i].paired = s->weights.at[first_of(s, i)].paired;
     free(split);
 }
 

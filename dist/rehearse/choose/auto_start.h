@@ -8,6 +8,7 @@
 /* A weight that starts split by columns, without axes. paired: the rows of another weight meet them. */
 typedef struct start_weight {
     start_split split;
+    int with; /* an earlier weight whose columns meet the same rows, or itself */
     bool paired;
 } start_weight;
 

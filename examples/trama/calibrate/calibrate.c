@@ -88,8 +88,9 @@ static void measure_cold_tasks(calibration *c)
     const measured small = time_copies(c, record_add, TINY, TASKS, 2e-6);
     const measured large = time_copies(c, record_add, COLD_BYTES / ADD_BYTES, c->least, 1e-4);
     const measured both = time_copies(c, record_add_more, TINY, TASKS + c->least, 2e-6 + passes / TASKS);
-    const double more = (both.run - small.run - large.run) * c->workers / sharing(c->ranks * c->workers, c->cores);
-    c->cold_task = fmax(0, more / TASKS);
+    const int at_once = c->workers < TASKS ? c->workers : TASKS;
+    const double more = (both.run - small.run - large.run) / sharing(c->ranks * c->workers, c->cores);
+    c->cold_task = fmax(0, more * at_once / TASKS);
 }
 
 /* A product takes flop / R + bytes / B. A square one and a flat one with the same matrix give R and B of their size;
@@ -167,10 +168,10 @@ static void measure_caches(const calibration *c)
     enum { NEAR = 16 << 20, STEPS = 3 };
     const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
     const double cache = found > 0 ? (double)found : 1e6;
-    const double all = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE) / c->ranks / c->workers;
+    const double all = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE) / c->ranks / c->least;
     double rate[STEPS + 1], best = 0, far = NEAR;
     int n = 0;
-    say(c, "  cache %.4gMB %.4gGB/s\n", cache / 1e6, add_rate(c, cache / 2 * c->workers / c->least, 1) / 1e9);
+    say(c, "  cache %.4gMB %.4gGB/s\n", cache / 1e6, add_rate(c, cache / 2, 1) / 1e9);
     for (; n <= STEPS && (n == 0 || NEAR << n <= all / 8); n++) {
         rate[n] = add_rate(c, NEAR << n, TASKS);
         best = fmax(best, rate[n]);
@@ -192,10 +193,10 @@ static void measure_own(const calibration *c)
     } kinds[] = {{"op own f32", record_own_f32, 4}, {"op own f64", record_own_f64, 8}};
     static const int64_t counts[] = {32768, 1 << 18, 1 << 19};
     for (int wide = 0; wide < 2; wide++) {
-        const int64_t n = 32768 * c->workers;
+        const int64_t n = 32768 * c->least;
         const measured m = time_copies(c, kinds[wide].record, n, 1, OWN_FLOPS * (double)n / 1e10);
-        const double flops = OWN_FLOPS * (double)n / m.tasks, seconds = fmax(task_seconds(c, &m) - c->task, 1e-9);
-        say_rate(c, kinds[wide].line, flops / seconds, 0, "flop");
+        const double task = task_seconds(c, &m), seconds = fmax(task - c->task, 0.1 * task);
+        say_rate(c, kinds[wide].line, OWN_FLOPS * (double)n / m.tasks / seconds, 0, "flop");
     }
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         say_memory(c, "op own memory", record_own_f64, counts[i], 3 * kinds[1].element * (double)counts[i]);
@@ -308,8 +309,9 @@ static void start(calibration *c)
         of_machine = CPU_COUNT(&allowed);
     c->cores = c->ranks * (c->workers + c->own_core);
     c->cores = c->cores < of_machine ? c->cores : of_machine;
-    const int share = of_machine / c->ranks - 1; /* one may be there for messages */
+    const int cores = of_machine / c->ranks, share = cores < OWN_CORE ? cores : cores - 1; /* for messages */
     c->least = share > 1 ? share < c->workers ? share : c->workers : 1;
+    c->least = c->least < MOST_COPIES / 2 ? c->least : MOST_COPIES / 2;
     if (c->rank == 0)
         c->out = c->path ? fopen(c->path, "w") : stdout;
     if (c->rank == 0 && !c->out)

@@ -88,10 +88,10 @@ static void measure_lent(const calibration *c, double exchange)
 {
     for (int64_t n = 1 << 16; n <= 1 << 20 && c->ranks <= c->cores; n *= 16) {
         const double bytes = sizeof(float) * (double)n;
-        const double terms = sample_of(c, record_terms, n, 3 * bytes, 1, 1e3).seconds,
-                     sums = sample_of(c, record_add, n, 4 * bytes, 1, 1e3).seconds;
-        const double lent = time_sums(c, n) - terms - sums - 2 * c->task - exchange;
-        say_rate(c, "op lent memory", bytes / fmax(lent, bytes / 100e9), bytes, "B");
+        const sample terms = sample_of(c, record_terms, n, 3 * bytes, bytes, 4e9),
+                     sums = sample_of(c, record_add, n, 4 * bytes, bytes, 4e9);
+        const double lent = time_sums(c, n) - terms.seconds - sums.seconds - 2 * c->task - exchange;
+        say_rate(c, "op lent memory", sums.work / fmax(lent, sums.work / 100e9), sums.work, "B");
     }
 }
 
