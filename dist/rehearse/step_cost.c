@@ -65,12 +65,14 @@ static const char *rates_of(const cluster_kind *k, const plan *p, const plan_ste
 static double seconds_of_bytes(const cluster_kind *k, bool gpu, const char *op, double bytes, step_reuse reuse)
 {
     double seconds = bytes / cluster_rate_of(k, gpu, op, RATE_MEMORY, bytes);
+    if (gpu || (reuse.cached <= 0 && reuse.far <= 0 && reuse.lent <= 0))
+        return seconds;
     const double memory = cluster_rate_of(k, false, NULL, RATE_MEMORY, bytes);
-    if (!gpu && reuse.far > 0 && k->far_rate > 0)
+    if (reuse.far > 0 && k->far_rate > 0)
         seconds = fmax(seconds, reuse.far / k->far_rate + (bytes - reuse.far) / memory);
-    if (!gpu && reuse.lent > 0 && cluster_has_rates(k, "lent"))
+    if (reuse.lent > 0 && cluster_has_rates(k, "lent"))
         seconds += reuse.lent * fmax(0, 1 / cluster_rate_of(k, false, "lent", RATE_MEMORY, reuse.lent) - 1 / memory);
-    if (gpu || reuse.cached <= 0 || k->cache_rate <= 0)
+    if (reuse.cached <= 0 || k->cache_rate <= 0)
         return seconds;
     const double saved = reuse.cached * (1 / memory - 1 / k->cache_rate);
     return fmin(seconds, fmax(seconds - saved, bytes / k->cache_rate));

@@ -201,11 +201,14 @@ static int count_tiles(const builder *b, const plan_step *s)
 }
 
 /* Adds the bytes that a task brings into the caches of the workers that may take it. */
-static void add_load(const graph_source *source, const plan_step *s, double bytes, double *load)
+static void add_load(const graph_source *source, const graph_step *task, int place, double *load)
 {
-    const int first = graph_worker(source, s->place, 0), workers = source->machine->places[s->place].workers;
-    for (int w = 0; w < workers; w++)
-        load[first + w] += s->lane < 0 ? bytes / workers : w == s->lane ? bytes : 0;
+    const int workers = source->machine->places[place].workers;
+    if (task->worker >= 0)
+        load[task->worker] += task->loaded;
+    else
+        for (int w = 0; w < workers; w++)
+            load[graph_worker(source, place, w)] += task->loaded / workers;
 }
 
 /* Tasks find the memory of their runtime cold where their core brought other data since the run before. */
@@ -213,10 +216,11 @@ static void add_coldness(const graph_source *source, step_graph *g, const double
 {
     const plan *p = source->plan;
     for (int i = 0; i < g->n && source->repeats; i++) {
-        const plan_step *s = &p->steps.at[i];
-        const int worker = graph_worker(source, s->place, s->lane < 0 ? 0 : s->lane);
-        if (g->steps[i].message < 0 && !plan_on_gpu(p, s->place))
-            g->steps[i].seconds += (float)(source->kind->cold_task * cluster_coldness(source->kind, load[worker]));
+        graph_step *task = &g->steps[i];
+        const int place = p->steps.at[i].place,
+                  worker = task->worker >= 0 ? task->worker : graph_worker(source, place, 0);
+        if (task->message < 0 && !plan_on_gpu(p, place))
+            task->seconds += (float)(source->kind->cold_task * cluster_coldness(source->kind, load[worker]));
     }
 }
 
@@ -248,7 +252,7 @@ static void fill_steps(const graph_source *source, const builder *b, step_graph 
         made->seconds =
             (float)(step_seconds(k, p, source->names->program, s, bytes, reuse[i]) + k->task_operand * tiles);
         made->loaded = step_moves(s) ? (float)bytes - reuse[i].cached : 0;
-        add_load(source, s, made->loaded, load);
+        add_load(source, made, s->place, load);
     }
     add_coldness(source, g, load);
     free(load);

@@ -19,8 +19,9 @@ void step_names_free(step_names *names);
 int step_name_number(step_names *names, const char *name);
 
 typedef struct graph_step {
-    float seconds, flops,
-        loaded; /* of a worker, without `task` and what each message takes; bytes not from its cache */
+    float seconds; /* of a worker, without the machine's `task`; of a message 0 */
+    float flops;
+    float loaded; /* bytes that do not come from the worker's cache */
     int priority;
     int next, again;  /* where the steps that wait for it begin in graph->next: those of its run, and of the next run */
     int waits, later; /* for so many steps of its run, and of the run before */

@@ -44,12 +44,12 @@ typedef struct trama_cluster trama_cluster;
  *   switch NAME [in NAME BANDWIDTH TIME]
  *   nodes N KIND [in SWITCH BANDWIDTH TIME]
  *
- * A task takes the time of its flop or that of its bytes, the longer one, and a product on a core both. Bytes are those of its operands,
- * twice those of its results. Lines with WORK give the rate of a task of that many flop or bytes; between two of them
- * the rate is interpolated over the logarithm of the work. Links have their bandwidth in each direction. A rank's
- * thread has a core while it submits, and its workers share the others. Errors:
- * E_ARGUMENT for NULL, and with the line and the remedy for text that does not fit; E_MEMORY. *cluster is set on
- * TRAMA_OK only; the caller destroys it.
+ * A task takes the time of its flop or that of its bytes, the longer one, and a product on a core both. Bytes are those
+ * of its operands, twice those of its results. Lines with WORK give the rate of a task of that many flop or bytes;
+ * between two of them the rate is interpolated over the logarithm of the work. Links have their bandwidth in each
+ * direction. A rank's thread has a core while it submits, and its workers share the others. Errors: E_ARGUMENT for
+ * NULL, and with the line and the remedy for text that does not fit; E_MEMORY. *cluster is set on TRAMA_OK only; the
+ * caller destroys it.
  */
 trama_status trama_cluster_create(const char *text, trama_cluster **cluster);
 void trama_cluster_destroy(trama_cluster **cluster);   /* NULL is allowed */

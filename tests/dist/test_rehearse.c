@@ -41,6 +41,14 @@ static trama_rehearsal_report report_of(const trama_rehearsal *r)
     return f;
 }
 
+static trama_rehearsal_report report_on(const trama_target *t, const char *cluster, const trama_rehearsal_options *o)
+{
+    trama_rehearsal *r = rehearsed(t, cluster, o);
+    const trama_rehearsal_report report = report_of(r);
+    trama_rehearsal_destroy(&r);
+    return report;
+}
+
 /* Results count twice: they are read into the cache before they are written. */
 START_TEST(a_product_takes_the_time_of_its_flops_and_bytes)
 {
@@ -61,13 +69,12 @@ START_TEST(a_product_takes_the_time_of_its_flops_and_bytes)
     ck_assert_double_eq_tol(trama_rehearsal_path(r, 0, &name), f.seconds, 1e-9);
     ck_assert_str_eq(name, "matmul");
     trama_rehearsal_destroy(&r);
-    r = rehearsed(t, "kind n\n core f32 1Tflop/s\n op matmul memory 1GB/s\n task 0s\n feed 1000TB/s\n nodes 1 n", NULL);
-    ck_assert_double_eq_tol(report_of(r).seconds, flop / 1e12 + bytes / 1e9, 1e-9);
-    trama_rehearsal_destroy(&r);
-    r = rehearsed(t, "kind n\n gpus 1\n gpu f32 1Tflop/s\n gpu memory 1GB/s\n task 0s\n feed 1000TB/s\n nodes 1 n",
-                  NULL);
-    ck_assert_double_eq_tol(report_of(r).seconds, bytes / 1e9, 1e-9);
-    trama_rehearsal_destroy(&r);
+    static const char core[] =
+        "kind n\n core f32 1Tflop/s\n op matmul memory 1GB/s\n task 0s\n feed 1000TB/s\n nodes 1 n";
+    static const char gpu[] =
+        "kind n\n gpus 1\n gpu f32 1Tflop/s\n gpu memory 1GB/s\n task 0s\n feed 1000TB/s\n nodes 1 n";
+    ck_assert_double_eq_tol(report_on(t, core, NULL).seconds, flop / 1e12 + bytes / 1e9, 1e-9);
+    ck_assert_double_eq_tol(report_on(t, gpu, NULL).seconds, bytes / 1e9, 1e-9);
     trama_program_destroy(&p);
 }
 END_TEST
@@ -83,12 +90,9 @@ START_TEST(rates_are_found_by_the_name_of_the_op)
     trama_target *softmax = trama_target_create(p, "softmax", d);
     static const char rates[] = "kind n\n core f32 1000Tflop/s\n core memory 1000TB/s\n op matvec memory 1GB/s\n"
                                 "op softmax memory 2GB/s\n task 0s\n feed 1000TB/s\n nodes 1 n";
-    trama_rehearsal *r = rehearsed(products, rates, NULL);
-    ck_assert_double_eq_tol(report_of(r).seconds, 4 * (100 * 50 + 50 + 2 * 100) / 1e9, 1e-8);
-    trama_rehearsal_destroy(&r);
-    r = rehearsed(softmax, rates, NULL); /* x and y; then g, y and d */
-    ck_assert_double_eq_tol(report_of(r).seconds, 4 * (3 + 4) * 100 * 50 / 2e9, 1e-7);
-    trama_rehearsal_destroy(&r);
+    ck_assert_double_eq_tol(report_on(products, rates, NULL).seconds, 4 * (100 * 50 + 50 + 2 * 100) / 1e9, 1e-8);
+    /* x and y; then g, y and d */
+    ck_assert_double_eq_tol(report_on(softmax, rates, NULL).seconds, 4 * (3 + 4) * 100 * 50 / 2e9, 1e-7);
     trama_program_destroy(&p);
 }
 END_TEST
@@ -110,10 +114,9 @@ START_TEST(sums_of_terms_have_the_rates_of_additions)
                  "kind n\n core f32 1000Tflop/s\n core memory 1000TB/s\n op %s memory 1MB/s\n task 0s\n feed 1000TB/s\n"
                  "switch s\nnodes 2 n in s 1000TB/s 0s",
                  slow[i]);
-        trama_rehearsal *r = rehearsed(t, source, NULL);
-        const double seconds = report_of(r).seconds, of_half = 4.0 * N * N / 2 / 1e6; /* one operand of a half */
+        const double seconds = report_on(t, source, NULL).seconds,
+                     of_half = 4.0 * N * N / 2 / 1e6; /* one operand of a half */
         ck_assert_msg(i ? seconds >= of_half : seconds < 0.1 * of_half, "op %s: %g s", slow[i], seconds);
-        trama_rehearsal_destroy(&r);
     }
     trama_mesh_destroy(&mesh);
     trama_program_destroy(&p);
@@ -163,9 +166,8 @@ START_TEST(operands_in_the_cache_come_at_its_rate)
         char node[200];
         snprintf(node, sizeof node, "kind n\n core memory 1GB/s\n core f32 1000Tflop/s\n task 0s\n %s\n nodes 1 n",
                  cases[i].cache);
-        trama_rehearsal *r = rehearsed(t, node, &(trama_rehearsal_options){.runs = cases[i].runs});
-        ck_assert_double_eq_tol(report_of(r).step_seconds, cases[i].seconds, 1e-8);
-        trama_rehearsal_destroy(&r);
+        ck_assert_double_eq_tol(report_on(t, node, &(trama_rehearsal_options){.runs = cases[i].runs}).step_seconds,
+                                cases[i].seconds, 1e-8);
     }
     trama_program_destroy(&p);
 }
@@ -200,9 +202,7 @@ START_TEST(ops_of_the_program_share_rates)
         char node[200];
         snprintf(node, sizeof node, "kind n\n core memory 1GB/s\n core f64 1000Tflop/s\n task 0s\n %s\n nodes 1 n",
                  cases[i].lines);
-        trama_rehearsal *r = rehearsed(t, node, NULL);
-        ck_assert_double_eq_tol(report_of(r).step_seconds, cases[i].seconds, 1e-8);
-        trama_rehearsal_destroy(&r);
+        ck_assert_double_eq_tol(report_on(t, node, NULL).step_seconds, cases[i].seconds, 1e-8);
     }
     trama_program_destroy(&p);
     trama_op_destroy(&op);
@@ -227,9 +227,7 @@ START_TEST(what_another_rank_lends_has_a_rate)
                  "kind n\n ranks 2\n cores 2\n core memory 1GB/s\n core f32 1000Tflop/s\n task 0s\n message 0s\n "
                  "local 1000TB/s 0s\n %s\n nodes 1 n",
                  lines[i]);
-        trama_rehearsal *r = rehearsed(t, node, NULL);
-        seconds[i] = report_of(r).step_seconds;
-        trama_rehearsal_destroy(&r);
+        seconds[i] = report_on(t, node, NULL).step_seconds;
     }
     ck_assert_double_eq_tol(seconds[1] - seconds[0], 1e-3, 1e-6); /* 1 MB at half of the rate */
     trama_mesh_destroy(&mesh);
@@ -279,9 +277,8 @@ START_TEST(the_programs_own_work_comes_before_each_run)
         "kind n\n core f32 1000Tflop/s\n core memory 1GB/s\n task 0s\n feed 4GB/s\n submit 2us 300ns\n read 5us\n "
         "nodes 1 n";
     const trama_rehearsal_options o = {.size = sizeof o, .runs = 1, .own_seconds = 30e-6, .reads = 2};
-    trama_rehearsal *r = rehearsed(t, node, &o);
-    ck_assert_double_eq_tol(report_of(r).step_seconds, 30e-6 + 2 * 5e-6 + 1e-6 + 2e-6 + 2 * 3e-7 + 12e-6, 1e-8);
-    trama_rehearsal_destroy(&r);
+    ck_assert_double_eq_tol(report_on(t, node, &o).step_seconds, 30e-6 + 2 * 5e-6 + 1e-6 + 2e-6 + 2 * 3e-7 + 12e-6,
+                            1e-8);
     trama_program_destroy(&p);
 }
 END_TEST

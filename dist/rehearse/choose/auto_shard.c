@@ -86,6 +86,14 @@ static void add(auto_shard *s, int dp, int mp, attempt way)
     trama_mesh_destroy(&made);
 }
 
+/* On each mesh mp=N and dp=A,mp=B. */
+static void add_splits(auto_shard *s, attempt way)
+{
+    for (int mp = 2; mp <= s->o.processes; mp++)
+        if (s->o.processes % mp == 0)
+            add(s, s->o.processes / mp, mp, way);
+}
+
 static bool is_annotated(const trama_program *p)
 {
     bool annotated = false;
@@ -115,12 +123,10 @@ static void list_attempts(auto_shard *s)
     }
     s->starts = auto_starts_of(s->program);
     add(s, n, 1, (attempt){.name = "data parallel"});
-    for (int odd = has_odd_weights(&s->starts) ? 0 : 1; odd < 2; odd++)
-        for (int mp = 2; mp <= n && s->starts.weights.n; mp++)
-            if (n % mp == 0)
-                add(s, n / mp, mp,
-                    (attempt){
-                        .name = odd ? "split weights" : "split pairs", .splits_weights = true, .pairs_only = !odd});
+    if (has_odd_weights(&s->starts))
+        add_splits(s, (attempt){.name = "split pairs", .splits_weights = true, .pairs_only = true});
+    if (s->starts.weights.n)
+        add_splits(s, (attempt){.name = "split weights", .splits_weights = true});
     if (s->starts.states.n && n > 1)
         add(s, n, 1, (attempt){.name = "split states", .splits_states = true});
     for (int mp = 1; mp <= n; mp++)

@@ -86,7 +86,7 @@ static int weight_of(const trama_node *node)
     return found;
 }
 
-/* The first weight of those that split values together. */
+/* Weights that were joined have one number: that of the first of them. */
 static int first_of(const auto_starts *s, int weight)
 {
     while (s->weights.at[weight].with != weight)

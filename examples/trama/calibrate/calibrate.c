@@ -76,7 +76,7 @@ static void measure_tasks(calibration *c)
     const double submit_operand = fmin(fmax(0, submit_seconds(c, &many) - submit) / MORE, submit / FEW);
     const double own = c->own_core ? 0 : submit - FEW * submit_operand, own_operand = c->own_core ? 0 : submit_operand;
     c->task = whole + operand;
-    say(c, "  task %.4gus %.4gus\n", 1e6 * fmax(whole - FEW * operand - own, 0.1 * whole),
+    say(c, "  task %.4gus %.4gus\n", 1e6 * beyond_overhead(whole, FEW * operand + own),
         1e6 * fmax(0, operand - own_operand));
     say(c, "  submit %.4gus %.4gus\n", 1e6 * (submit - FEW * submit_operand), 1e6 * submit_operand);
 }
@@ -115,15 +115,11 @@ static void measure_attention(const calibration *c)
 /* Parameters w, m and v change, and g is read. */
 static void measure_updates(const calibration *c)
 {
-    enum { COPIES = 16 };
     for (int64_t n = 32768; n <= 1 << 18; n *= 8) {
-        trama_program *p = trama_program_create();
-        const trama_target *t = trama_target_create(p, "step", record_updates(c, p, COPIES * c->least, n));
-        const double bytes = UPDATE_MOVES * (double)n * COPIES * c->least;
-        const measured m = time_program(c, p, t, bytes / 2e10);
+        const double bytes = UPDATE_MOVES * (double)n * UPDATES * c->least;
+        const measured m = time_copies(c, record_updates, n, 1, bytes / 2e10);
         const double task = task_seconds(c, &m), work = bytes / m.tasks;
-        say_rate(c, "op adam memory", work / fmax(task - c->task - c->cold_task, 0.1 * task), work, "B");
-        trama_program_destroy(&p);
+        say_rate(c, "op adam memory", work / beyond_overhead(task, c->task + c->cold_task), work, "B");
     }
 }
 
@@ -157,8 +153,7 @@ static double add_rate(const calibration *c, double memory, int copies)
 {
     const int64_t n = (int64_t)(memory * c->least / copies / ADD_BYTES);
     const measured m = time_copies(c, record_add, n, copies, ADD_MOVES * (double)n / 2e10);
-    const double task = task_seconds(c, &m);
-    return ADD_MOVES * (double)n * copies / m.tasks / fmax(task - c->task, 0.1 * task);
+    return ADD_MOVES * (double)n * copies / m.tasks / beyond_overhead(task_seconds(c, &m), c->task);
 }
 
 /* A core's second-level cache, from an addition whose operands fill half of it and are there since the run before;
@@ -195,7 +190,7 @@ static void measure_own(const calibration *c)
     for (int wide = 0; wide < 2; wide++) {
         const int64_t n = 32768 * c->least;
         const measured m = time_copies(c, kinds[wide].record, n, 1, OWN_FLOPS * (double)n / 1e10);
-        const double task = task_seconds(c, &m), seconds = fmax(task - c->task, 0.1 * task);
+        const double seconds = beyond_overhead(task_seconds(c, &m), c->task);
         say_rate(c, kinds[wide].line, OWN_FLOPS * (double)n / m.tasks / seconds, 0, "flop");
     }
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
@@ -324,9 +319,9 @@ int command_calibrate(int argc, char **argv)
     calibration c = {.samples = MOST_SAMPLES, .seconds = 1e-3 * SERIES};
     argp_parse(&parser, argc, argv, 0, NULL, &c);
     start(&c);
-    own_define();
+    define_ops();
     measure(&c);
-    own_destroy();
+    destroy_ops();
     if (c.path && c.out && !close_written(c.out))
         fail("--output '%s': it could not be written: %s", c.path, strerror(errno));
     trama_mesh_destroy(&c.mesh);

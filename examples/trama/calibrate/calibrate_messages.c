@@ -11,10 +11,7 @@ enum { HOPS = 20 };
 /* Seconds of a core for a run that makes v, which takes about `work`. */
 static double core_seconds(const calibration *c, trama_program *p, trama_value *v, double work)
 {
-    const trama_target *t = trama_target_create(p, "hops", v);
-    if (!t)
-        fail("%s", trama_program_error(p));
-    return time_program(c, p, t, work).run / sharing(c->ranks, c->cores);
+    return time_program(c, p, trama_target_create(p, "hops", v), work).run / sharing(c->ranks, c->cores);
 }
 
 static trama_value *row_sums(trama_value *v)

@@ -159,32 +159,32 @@ static void given_gradient(const trama_op_gradient *g)
 
 static const trama_op *own_op, *given_op, *term_op;
 
-void own_define(void)
+void define_ops(void)
 {
     static const trama_op_definition own = {
         .name = "own", .n_in = 1, .n_out = 1, .rule = "r[n]->r[n]", .flops = OWN_FLOPS, .cpu = own_cpu};
     /* The gradient of x is g, and nothing else of it is ever computed. */
     static const trama_op_definition given = {
         .name = "given", .n_in = 2, .n_out = 1, .rule = "...,...->...", .cpu = nothing_cpu, .gradient = given_gradient};
-    must(trama_op_define(&own, &own_op));
-    must(trama_op_define(&given, &given_op));
     static const trama_op_definition term = {
         .name = "term", .n_in = 1, .n_out = 1, .rule = "ab[n]->a[n]", .cpu = term_cpu};
+    must(trama_op_define(&own, &own_op));
+    must(trama_op_define(&given, &given_op));
     must(trama_op_define(&term, &term_op));
 }
 
-void own_destroy(void)
+void destroy_ops(void)
 {
     trama_op_destroy(&own_op);
     trama_op_destroy(&given_op);
     trama_op_destroy(&term_op);
 }
 
-trama_value *record_updates(const calibration *c, trama_program *p, int copies, int64_t n)
+trama_value *record_updates(const calibration *c, trama_program *p, int copy, int64_t n)
 {
     const trama_optimizer adam = trama_adamw(1e-3);
     trama_value *loss = NULL;
-    for (int i = 0; i < copies; i++) {
+    for (int i = copy * c->least * UPDATES; i < (copy + 1) * c->least * UPDATES; i++) {
         char name[16];
         snprintf(name, sizeof name, "w%d", i);
         trama_value *w = trama_parameter(p, name, TRAMA_F32, TRAMA_SHAPE(c->ranks * n), NULL);

@@ -51,6 +51,8 @@ measured time_reads(const calibration *c, trama_program *p, const trama_target *
     double runs[MOST_SAMPLES], submits[MOST_SAMPLES], busy[MOST_SAMPLES];
     const double wanted = c->seconds * c->least / work;
     const int n = wanted < 2 ? 2 : wanted > 1000 ? 1000 : (int)wanted;
+    if (!t)
+        fail("%s", trama_program_error(p));
     must(trama_compile(c->context, p, &e));
     must(trama_run(e, t));
     must(trama_wait(e));
@@ -87,8 +89,6 @@ measured time_copies(const calibration *c, record_copy *record, int64_t size, in
     for (int i = 0; i < copies; i++)
         values[i] = record(c, p, i, size);
     const trama_target *t = trama_target_at(TRAMA_HERE, p, "copies", copies, values);
-    if (!t)
-        fail("%s", trama_program_error(p));
     const measured m = time_program(c, p, t, work * copies);
     trama_program_destroy(&p);
     return m;
@@ -105,6 +105,11 @@ double task_seconds(const calibration *c, const measured *m)
     return c->ranks * c->workers > c->cores ? m->busy / m->tasks : m->run * at_once / m->tasks;
 }
 
+double beyond_overhead(double seconds, double overhead)
+{
+    return fmax(seconds - overhead, 0.1 * seconds);
+}
+
 sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate)
 {
     const double cold = (double)COLD * c->least / bytes;
@@ -113,7 +118,7 @@ sample sample_of(const calibration *c, record_copy *record, int64_t size, double
     const measured m = time_copies(c, record, size, copies, work / rate + 5e-6);
     const double busy = task_seconds(c, &m);
     const double overhead = c->task + c->cold_task * fmin(1, bytes * copies / c->least / COLD_BYTES);
-    return (sample){fmax(busy - overhead, 0.1 * busy), work * copies / m.tasks};
+    return (sample){beyond_overhead(busy, overhead), work * copies / m.tasks};
 }
 
 /* ---- Lines ---- */

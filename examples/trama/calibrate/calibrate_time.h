@@ -40,7 +40,7 @@ typedef struct measured {
 } measured;
 
 /* Runs the program's target in series, which is about `work` seconds of a core a run; all ranks make the same number.
- */
+ * Ends the program for t NULL, with the program's error. */
 measured time_program(const calibration *c, trama_program *p, const trama_target *t, double work);
 
 /* The same of a program that reads a scalar f32 after each run, two runs late. */
@@ -57,9 +57,11 @@ double sharing(int threads, int cores);
  */
 double task_seconds(const calibration *c, const measured *m);
 
+/* A task is taken to need at least a tenth of its time for more than its overhead. */
+double beyond_overhead(double seconds, double overhead);
+
 /* The tasks of one op at one size: seconds on a worker, and a task's share of `work`, which is flop or bytes of a copy.
- * Copies push each other out of the caches, as the tensors of a program do. A task is taken to need at least a tenth of
- * its time for more than being a task. */
+ * Copies push each other out of the caches, as the tensors of a program do. */
 typedef struct sample {
     double seconds, work;
 } sample;
