@@ -84,6 +84,19 @@ BY_LIBRARY(tanh, TRAMA_F32, float)
 #else
 EXPONENTIAL(TRAMA_F32, float, uint32_t, 23, 127, 0x1.8p23, 0x1.62e4p-1, 0x1.7f7d1cf79abcap-20, -104, 89, 10)
 #endif
+#ifdef __cplusplus
+/* For halves, within 2^-17: the square of 2^(x / (2 ln 2)), which is never subnormal where e^x counts. */
+FORMULA float exp_of_TRAMA_HALF(float x)
+{
+#ifdef __CUDA_ARCH__
+    float root;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x * 0.72134752044448170368f));
+    return root * root;
+#else
+    return exp_of_TRAMA_F32(x);
+#endif
+}
+#endif
 EXPONENTIAL(TRAMA_F64, double, uint64_t, 52, 1023, 0x1.8p52, 0x1.62e42fefa38p-1, 0x1.ef35793c7673p-45, -746, 710, 20)
 
 #endif

@@ -80,6 +80,7 @@ typedef struct kernel_chain {
     const trama_view *sum, *terms; /* [n_terms] */
     kernel_combine combine;
     double scale;
+    bool headed; /* for a kernel with a chain behind it: *sum is its value, which has no memory; false for gpu_chain */
 } kernel_chain;
 
 /* Runs a FUSED_CHAIN (fused.h) in one kernel, which reads and writes each element once and gives the bits of one kernel

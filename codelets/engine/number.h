@@ -44,6 +44,7 @@
 #define KIND_TRAMA_F64 REAL
 #define KIND_TRAMA_BF16 HALF
 #define KIND_TRAMA_F16 HALF
+#define KIND_TRAMA_HALF REAL
 #define KIND_TRAMA_I8 SIGNED
 #define KIND_TRAMA_I16 SIGNED
 #define KIND_TRAMA_I32 SIGNED
@@ -65,6 +66,7 @@
 #define NUMBER_TRAMA_F64 double
 #define NUMBER_TRAMA_BF16 float
 #define NUMBER_TRAMA_F16 float
+#define NUMBER_TRAMA_HALF float
 #define NUMBER_TRAMA_I8 int8_t
 #define NUMBER_TRAMA_I16 int16_t
 #define NUMBER_TRAMA_I32 int32_t
@@ -78,8 +80,13 @@
 #define NUMBER_TRAMA_C128 trama_c128
 #define COMPUTE_TRAMA_F32 TRAMA_F32
 #define COMPUTE_TRAMA_F64 TRAMA_F64
-#define COMPUTE_TRAMA_BF16 TRAMA_F32
-#define COMPUTE_TRAMA_F16 TRAMA_F32
+#define COMPUTE_TRAMA_BF16 COMPUTE_HALF
+#define COMPUTE_TRAMA_F16 COMPUTE_HALF
+#ifdef __cplusplus /* on GPUs, with functions that keep the digits of a half (TRAMA_HALF in formula.h) */
+#define COMPUTE_HALF TRAMA_HALF
+#else
+#define COMPUTE_HALF TRAMA_F32
+#endif
 #define COMPUTE_TRAMA_I8 TRAMA_I8
 #define COMPUTE_TRAMA_I16 TRAMA_I16
 #define COMPUTE_TRAMA_I32 TRAMA_I32
@@ -139,6 +146,7 @@ static inline TRAMA_HOST_DEVICE trama_f16 f16_of(float x)
 /* The type in which +, - and * are computed. */
 #define WRAP_TRAMA_F32 float
 #define WRAP_TRAMA_F64 double
+#define WRAP_TRAMA_HALF float
 #define WRAP_TRAMA_I8 uint32_t
 #define WRAP_TRAMA_I16 uint32_t
 #define WRAP_TRAMA_I32 uint32_t
@@ -167,6 +175,7 @@ static inline TRAMA_HOST_DEVICE trama_f16 f16_of(float x)
 /* The function of libm for the type: MATH_TRAMA_F32(exp) is expf. */
 #define MATH_TRAMA_F32(function) function##f
 #define MATH_TRAMA_F64(function) function
+#define MATH_TRAMA_HALF(function) function##f
 #define MATH_TRAMA_C64(function) c##function##f
 #define MATH_TRAMA_C128(function) c##function
 /* FUNCTION_of_DTYPE, where the function of libm is taken as it is. */

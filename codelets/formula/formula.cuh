@@ -8,29 +8,29 @@
 #include "formula.h"
 #include "update.h"
 
-/* add_formula<float>: the number of operands, and the element that the formula makes of them and the reals of the op's
- * attributes. */
+/* add_formula<float>: the number of operands, and the number that the formula makes of theirs and of the reals of the
+ * op's attributes. */
 #define FORMULA_OF_OP(form, EACH, name)                                                                                \
     template <typename T> struct name##_formula;                                                                       \
     EACH(form##_FORMULA, name)
-#define UNARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 1, LOAD(dtype, x[0]))
-#define BINARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 2, LOAD(dtype, x[1]))
+#define UNARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 1, x[0])
+#define BINARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 2, x[1])
 #define FORMULA_TYPE(dtype, type, name, n_operands, SECOND)                                                            \
     template <> struct name##_formula<type> {                                                                          \
         static constexpr int operands = n_operands;                                                                    \
-        static __device__ inline type of(const type *x, const double *with)                                            \
+        static __device__ inline NUMBER_##dtype of(const NUMBER_##dtype *x, const double *with)                        \
         {                                                                                                              \
-            return STORE(dtype, FORMULA_OF(name, COMPUTE_##dtype)(LOAD(dtype, x[0]), SECOND, with));                   \
+            return FORMULA_OF(name, COMPUTE_##dtype)(x[0], SECOND, with);                                              \
         }                                                                                                              \
     };
-#define COMPARISON_FORMULA(dtype, type, name) BOOL_TYPE(dtype, type, name, 2, LOAD(dtype, x[1]))
+#define COMPARISON_FORMULA(dtype, type, name) BOOL_TYPE(dtype, type, name, 2, x[1])
 #define PREDICATE_FORMULA(dtype, type, name) BOOL_TYPE(dtype, type, name, 1, 0)
 #define BOOL_TYPE(dtype, type, name, n_operands, SECOND)                                                               \
     template <> struct name##_formula<type> {                                                                          \
         static constexpr int operands = n_operands;                                                                    \
-        static __device__ inline bool of(const type *x, const double *with)                                            \
+        static __device__ inline bool of(const NUMBER_##dtype *x, const double *with)                                  \
         {                                                                                                              \
-            return FORMULA_OF(name, COMPUTE_##dtype)(LOAD(dtype, x[0]), SECOND, with);                                 \
+            return FORMULA_OF(name, COMPUTE_##dtype)(x[0], SECOND, with);                                              \
         }                                                                                                              \
     };
 
@@ -39,9 +39,9 @@ template <typename O, typename T> struct cast_formula;
 #define CAST_FORMULA(out_dtype, out_type, dtype, type)                                                                 \
     template <> struct cast_formula<out_type, type> {                                                                  \
         static constexpr int operands = 1;                                                                             \
-        static __device__ inline out_type of(const type *x, const double *)                                            \
+        static __device__ inline out_type element_of(type x)                                                           \
         {                                                                                                              \
-            return CAST(out_dtype, dtype, x[0]);                                                                       \
+            return CAST(out_dtype, dtype, x);                                                                          \
         }                                                                                                              \
     };
 #define CAST_FORMULAS(dtype, text, type) EACH_DTYPE(CAST_FORMULA, dtype, type)

@@ -23,7 +23,7 @@
 #define TANH(x) JOINED(tanh_of_, DTYPE)(x)
 #define SIGMOID(x) JOINED(sigmoid_of_, DTYPE)(x)
 #define GELU(x) JOINED(gelu_of_, DTYPE)(x)
-#define GELU_SLOPE(x) JOINED(gelu_slope_, DTYPE)(x)
+#define GELU_SLOPE(x) JOINED(gelu_slope_of_, DTYPE)(x)
 #define REAL_PART(x) EXPANDED(REAL_PART_OF, DTYPE, x)
 #define POWER(x, y) EXPANDED(POWER_OF, DTYPE, x, y)
 #define MODULO(x, y) EXPANDED(MODULO_OF, DTYPE, x, y)

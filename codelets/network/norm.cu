@@ -58,7 +58,7 @@ __global__ void LINE_BOUNDS(T, E) norm_lines(line_walk<3> l, double eps, bool ce
         if (!HELD)
             part.read(team, x + from * l.step[1], l.step[1], n - from, 0);
         part_of::write(team, y + from * l.step[0], l.step[0], n - from,
-                       [&](int e) { return of<T>::real(((double)part.at[e] - mean) * r); });
+                       [&](int e) { return (typename of<T>::number)(((double)part.at[e] - mean) * r); });
     }
     if (n > 0 && team.rank == 0)
         ((typename scale_of<T>::type *)l.starts.data[2])[at[2]] = (typename scale_of<T>::type)r;
@@ -99,8 +99,9 @@ __global__ void LINE_BOUNDS(T, E) norm_grad_lines(line_walk<4> l, bool centred)
             g.read(team, gs + from * l.step[1], l.step[1], n - from, 0);
             y.read(team, ys + from * l.step[2], l.step[2], n - from, 0);
         }
-        part_of::write(team, out + from * l.step[0], l.step[0], n - from,
-                       [&](int e) { return of<T>::real(r * ((double)g.at[e] - mean - (double)y.at[e] * along)); });
+        part_of::write(team, out + from * l.step[0], l.step[0], n - from, [&](int e) {
+            return (typename of<T>::number)(r * ((double)g.at[e] - mean - (double)y.at[e] * along));
+        });
     }
 }
 

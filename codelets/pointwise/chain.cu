@@ -37,6 +37,11 @@ bool same_box(const trama_view *a, const trama_view *b, bool strides)
     return a->dtype == b->dtype && same_extents(a, b, strides);
 }
 
+bool has_sum(const kernel_chain *chain)
+{
+    return chain->n_terms || chain->headed;
+}
+
 /* The array of a view; NONE where there are too many. */
 int array_of(draft *d, const trama_view *view)
 {
@@ -56,7 +61,7 @@ const trama_view *maker_of(const draft *d, int i, const void *data, int *value)
         for (int o = 0; o < d->chain->calls[*value - 1].n_out; o++)
             if (d->chain->calls[*value - 1].out[o].data == data)
                 return &d->chain->calls[*value - 1].out[o];
-    return d->chain->n_terms && d->chain->sum->data == data ? d->chain->sum : NULL;
+    return has_sum(d->chain) && d->chain->sum->data == data ? d->chain->sum : NULL;
 }
 
 /* Where operand `view` of call i is read from. A value that is not of the step before has a slot; so have arrays, while
@@ -157,7 +162,7 @@ bool draft_sum(draft *d)
     p->n_terms = (int8_t)chain->n_terms;
     p->combine = chain->combine;
     p->scale = chain->scale;
-    if (chain->n_terms > CHAIN_TERMS || (chain->n_terms && !same_box(chain->sum, d->array[0], false)))
+    if (chain->n_terms > CHAIN_TERMS || (has_sum(chain) && !same_box(chain->sum, d->array[0], false)))
         return false;
     for (int t = 0; t < chain->n_terms; t++) {
         const int a = array_of(d, &chain->terms[t]);
@@ -231,30 +236,34 @@ void launch(const grid_walk<CHAIN_ARRAYS> &part, const size_t (&size)[CHAIN_ARRA
 }
 } // namespace
 
-extern "C" bool gpu_chain(const kernel_chain *chain, const gpu *g)
+bool chain_draft_of(chain_draft *drafted, const kernel_chain *chain)
 {
-    chain_program program = {};
-    update_inputs inputs = {};
-    draft d = {};
-    d.chain = chain;
-    d.program = &program;
-    if (!draft_chain(&d, &inputs))
-        return false;
-
     const trama_view *view[CHAIN_ARRAYS];
-    size_t size[CHAIN_ARRAYS];
+    draft d = {};
+    *drafted = {};
+    d.chain = chain;
+    d.program = &drafted->program;
+    if (!draft_chain(&d, &drafted->inputs))
+        return false;
     for (int a = 0; a < CHAIN_ARRAYS; a++) {
         view[a] = d.array[a < d.n_arrays ? a : 0];
-        size[a] = trama_dtype_size(view[a]->dtype);
+        drafted->size[a] = trama_dtype_size(view[a]->dtype);
     }
-    grid_walk<CHAIN_ARRAYS> w;
-    if (!grid_walk_of(&w, view))
-        return with_float(view[0]->dtype, [](auto) {});
-    return w.ndim <= CHAIN_NDIM && with_float(view[0]->dtype, [&](auto x) {
+    drafted->casts = d.casts;
+    drafted->dtype = view[0]->dtype;
+    drafted->empty = !grid_walk_of(&drafted->walk, view);
+    return drafted->empty || drafted->walk.ndim <= CHAIN_NDIM;
+}
+
+extern "C" bool gpu_chain(const kernel_chain *chain, const gpu *g)
+{
+    chain_draft d;
+    return chain_draft_of(&d, chain) && with_float(d.dtype, [&](auto x) {
                typedef decltype(x) type;
-               grid_walk_parts(w, size, PACKS_MOST, [&](const grid_walk<CHAIN_ARRAYS> &part) {
-                   d.casts ? launch<type, pack_of<type>, true>(part, size, program, inputs, g)
-                           : launch<type, pack_of<type>, false>(part, size, program, inputs, g);
-               });
+               if (!d.empty)
+                   grid_walk_parts(d.walk, d.size, PACKS_MOST, [&](const grid_walk<CHAIN_ARRAYS> &part) {
+                       d.casts ? launch<type, pack_of<type>, true>(part, d.size, d.program, d.inputs, g)
+                               : launch<type, pack_of<type>, false>(part, d.size, d.program, d.inputs, g);
+                   });
            });
 }

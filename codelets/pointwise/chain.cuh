@@ -39,15 +39,6 @@ enum chain_code {
 #define WITHOUT_MATH
 #include "ops.def"
 
-/* Of two operands, assign reads the last one only. */
-template <typename T> struct assign_formula {
-    static constexpr int operands = 1;
-    static __device__ inline T of(const T *x, const double *)
-    {
-        return x[0];
-    }
-};
-
 /* By code. */
 struct chain_op {
     const trama_op *op;
@@ -122,6 +113,19 @@ static inline chain_walk chain_walk_of(const pack_walk<CHAIN_ARRAYS> &w)
     return c;
 }
 
+/* A chain as kernels take it, and its walk over arrays with elements of so many bytes. */
+struct chain_draft {
+    chain_program program;
+    update_inputs inputs;
+    grid_walk<CHAIN_ARRAYS> walk;
+    size_t size[CHAIN_ARRAYS];
+    trama_dtype dtype;
+    bool casts, empty; /* empty: there is no element */
+};
+
+/* Returns false where the chain has more operands, slots or dims than kernels take. */
+bool chain_draft_of(chain_draft *d, const kernel_chain *chain);
+
 /* ---- The kernel --------------------------------------------------------------------------------------- */
 
 /* A pack of the walk: its place, and how many elements it has. */
@@ -142,11 +146,11 @@ static __device__ inline pack<T, E> chain_read(const chain_walk &w, int a, const
 }
 
 /* The values of a thread that are not in registers: slots[slot][thread]. */
-template <typename T, int E> using chain_slots = pack<T, E>[CHAIN_SLOTS][CHAIN_THREADS];
+template <typename T, int E, int THREADS> using chain_slots = pack<T, E>[CHAIN_SLOTS][THREADS];
 
-template <typename T, int E>
+template <typename T, int E, int THREADS>
 static __device__ inline pack<T, E> chain_operand(const chain_walk &w, int from, const chain_place &at,
-                                                  const chain_slots<T, E> &slots, const pack<T, E> &now)
+                                                  const chain_slots<T, E, THREADS> &slots, const pack<T, E> &now)
 {
     if (from == CHAIN_NOW)
         return now;
@@ -226,17 +230,17 @@ static __device__ inline pack<T, E> chain_sum(const chain_walk &w, const chain_p
     return out;
 }
 
-template <typename F, typename T, int E, typename number>
+template <typename F, typename T, int E, int THREADS, typename number>
 static __device__ inline void chain_update(const chain_walk &w, const chain_program &p, const chain_place &at,
-                                           const chain_slots<T, E> &slots, const pack<T, E> &now, update_kind kind,
-                                           const number *c)
+                                           const chain_slots<T, E, THREADS> &slots, const pack<T, E> &now,
+                                           update_kind kind, const number *c)
 {
     pack<T, E> in[F::tensors], out[F::results];
     if (kind == UPDATE_STAYS)
         return;
 #pragma unroll
     for (int a = 0; a < F::tensors; a++)
-        in[a] = chain_operand<T, E>(w, p.tensor[a], at, slots, now);
+        in[a] = chain_operand<T, E, THREADS>(w, p.tensor[a], at, slots, now);
     update_pack<F>(kind, c, in, out);
 #pragma unroll
     for (int a = 0; a < F::results; a++)
@@ -244,11 +248,47 @@ static __device__ inline void chain_update(const chain_walk &w, const chain_prog
             pack_write(chain_at<T>(w, p.result[a], at), out[a], at.n);
 }
 
+/* Reads the arrays that have slots, so that all are on their way at once. */
+template <typename T, int E, int THREADS>
+static __device__ inline void chain_loads(const chain_walk &w, const chain_program &p, const chain_place &at,
+                                          chain_slots<T, E, THREADS> &slots)
+{
+    for (int k = 0; k < p.n_loads; k++)
+        slots[p.load[k].slot][threadIdx.x] = chain_read<T, E>(w, p.load[k].array, at);
+}
+
+/* Runs the steps of a pack, of which `now` is the sum, if the chain has one. Returns the last one's result. */
+template <typename T, int E, bool CASTS, int THREADS>
+static __device__ inline pack<T, E> chain_steps(const chain_walk &w, const chain_program &p, const chain_place &at,
+                                                chain_slots<T, E, THREADS> &slots, pack<T, E> now)
+{
+    pack<T, E> x[2];
+    if (p.sum_kept >= 0)
+        slots[p.sum_kept][threadIdx.x] = now;
+    for (int k = 0; k < p.n_steps; k++) {
+        const chain_step &step = p.step[k];
+        if (CASTS && step.cast == CAST_IN) {
+            now = chain_cast_in<T, E>(w, step.from[0] - CHAIN_SLOTS, step.type, at);
+        } else {
+            x[0] = chain_operand<T, E, THREADS>(w, step.from[0], at, slots, now);
+            x[1] = chain_operand<T, E, THREADS>(w, step.from[1], at, slots, now);
+            now = chain_result<T, E>(step.op, x, step.with.at);
+        }
+        if (step.kept >= 0)
+            slots[step.kept][threadIdx.x] = now;
+        if (CASTS && step.cast == CAST_OUT)
+            chain_cast_out<T, E>(w, step.to, step.type, at, now);
+        else if (step.to >= 0)
+            pack_write(chain_at<T>(w, step.to, at), now, at.n);
+    }
+    return now;
+}
+
 template <typename T, int E, bool CASTS>
 static __global__ void __launch_bounds__(CHAIN_THREADS, chain_blocks<E>)
     chain_kernel(const chain_walk w, const chain_program p, const update_inputs inputs)
 {
-    __shared__ pack<T, E> slots[CHAIN_SLOTS][CHAIN_THREADS];
+    __shared__ chain_slots<T, E, CHAIN_THREADS> slots;
     __shared__ typename of<T>::number c[N_CONSTANTS];
     __shared__ update_kind kind;
 
@@ -265,34 +305,15 @@ static __global__ void __launch_bounds__(CHAIN_THREADS, chain_blocks<E>)
         const uint32_t row = quotient32(w.columns, i);
         const int64_t rest = w.elements - (int64_t)i * E;
         const chain_place at = {row, i - row * (uint32_t)w.columns.by, rest < E ? (int)rest : E};
-        pack<T, E> now, x[2];
-        for (int k = 0; k < p.n_loads; k++)
-            slots[p.load[k].slot][threadIdx.x] = chain_read<T, E>(w, p.load[k].array, at);
-        if (p.n_terms) {
+        pack<T, E> now;
+        chain_loads<T, E, CHAIN_THREADS>(w, p, at, slots);
+        if (p.n_terms)
             now = chain_sum<T, E>(w, p, at);
-            if (p.sum_kept >= 0)
-                slots[p.sum_kept][threadIdx.x] = now;
-        }
-        for (int k = 0; k < p.n_steps; k++) {
-            const chain_step &step = p.step[k];
-            if (CASTS && step.cast == CAST_IN) {
-                now = chain_cast_in<T, E>(w, step.from[0] - CHAIN_SLOTS, step.type, at);
-            } else {
-                x[0] = chain_operand<T, E>(w, step.from[0], at, slots, now);
-                x[1] = chain_operand<T, E>(w, step.from[1], at, slots, now);
-                now = chain_result<T, E>(step.op, x, step.with.at);
-            }
-            if (step.kept >= 0)
-                slots[step.kept][threadIdx.x] = now;
-            if (CASTS && step.cast == CAST_OUT)
-                chain_cast_out<T, E>(w, step.to, step.type, at, now);
-            else if (step.to >= 0)
-                pack_write(chain_at<T>(w, step.to, at), now, at.n);
-        }
+        now = chain_steps<T, E, CASTS, CHAIN_THREADS>(w, p, at, slots, now);
         switch (p.update) {
 #define CHAIN_UPDATE(EACH, name, n_results, n_tensors, n_scalars, ELEMENT)                                             \
     case CHAIN_##name:                                                                                                 \
-        chain_update<name##_formula<T>, T, E>(w, p, at, slots, now, kind, c);                                          \
+        chain_update<name##_formula<T>, T, E, CHAIN_THREADS>(w, p, at, slots, now, kind, c);                           \
         break;
             GPU_UPDATE_OPS(CHAIN_UPDATE)
         }

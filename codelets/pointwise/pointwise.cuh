@@ -15,20 +15,34 @@ struct pointwise_reals {
 /* The packs that a thread reads before it computes. */
 template <int E> constexpr int pointwise_ahead = E == 1 ? 4 : 2;
 
-/* x [F::operands] */
+/* x [F::operands]. F::of makes a number of numbers, or, where it has an element_of, that makes an element of one. */
+template <typename F, typename = void> constexpr bool is_elementwise = false;
+template <typename F> constexpr bool is_elementwise<F, decltype((void)&F::element_of)> = true;
 template <typename F, typename O, typename T, int E>
 static __device__ inline pack<O, E> pack_made(const pack<T, E> *x, const double *with)
 {
-    pack<O, E> out;
+    if constexpr (is_elementwise<F>) {
+        pack<O, E> out;
 #pragma unroll
-    for (int e = 0; e < E; e++) {
-        T element[F::operands];
+        for (int e = 0; e < E; e++)
+            out.at[e] = F::element_of(x[0].at[e]);
+        return out;
+    } else {
+        typename of<T>::number in[F::operands][E];
+        decltype(F::of(in[0], with)) made[E];
 #pragma unroll
         for (int a = 0; a < F::operands; a++)
-            element[a] = x[a].at[e];
-        out.at[e] = F::of(element, with);
+            pack_numbers(in[a], x[a]);
+#pragma unroll
+        for (int e = 0; e < E; e++) {
+            typename of<T>::number element[F::operands];
+#pragma unroll
+            for (int a = 0; a < F::operands; a++)
+                element[a] = in[a][e];
+            made[e] = F::of(element, with);
+        }
+        return pack_of_numbers<O>(made);
     }
-    return out;
 }
 
 /* F::of makes an element of type O of elements of type T. */

@@ -5,15 +5,6 @@
 #include "kernel.h"
 #include "pointwise.cuh"
 
-/* The value as it is. */
-template <typename T> struct assign_formula {
-    static constexpr int operands = 1;
-    static __device__ inline T of(const T *x, const double *)
-    {
-        return x[0];
-    }
-};
-
 extern "C" void cuda_assign(const trama_call *call, const gpu *g)
 {
     const trama_view *in[] = {&call->in[1]};

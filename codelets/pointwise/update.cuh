@@ -30,6 +30,15 @@ UPDATE_CONSTANTS(assign_if)
     X(EACH_DTYPE, assign_if, 1, 2, 1, ASSIGN_IF)
 GPU_UPDATE_OPS(FORMULA_OF_UPDATE)
 
+/* Of two operands, assign reads the last one only, as it is. */
+template <typename T> struct assign_formula {
+    static constexpr int operands = 1;
+    static __device__ inline T element_of(T x)
+    {
+        return x;
+    }
+};
+
 /* The inputs of the constants. */
 struct update_inputs {
     trama_attributes attributes;

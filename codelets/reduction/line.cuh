@@ -5,6 +5,7 @@
 #ifndef CODELETS_LINE_CUH
 #define CODELETS_LINE_CUH
 
+#include "exponential.h"
 #include "number.cuh"
 #include "team.cuh"
 #include "view.h"
@@ -21,7 +22,7 @@ template <int N> struct line_walk {
 
 /* The registers in which a thread holds elements, of f32 one each: of short lines, of lines that a team can hold whole,
  * and of longer ones, part after part. */
-enum { SHORT = 4, WHOLE = 16, PART = 8, MOST_THREADS = 512, FEW_THREADS = 256 };
+enum { SHORT = 8, WHOLE = 16, PART = 8, SHORT_TEAM = 8, MOST_THREADS = 512, FEW_THREADS = 256 };
 template <typename T> constexpr int held_of(int registers)
 {
     return (int)(registers * sizeof(float) / sizeof(typename of<T>::number));
@@ -77,10 +78,10 @@ struct column_team {
     }
 };
 
-/* The part of a line that a team holds: E elements of each thread. Where V > 1 they are read and written in packs of V
- * neighbours, else one by one; a thread takes the same elements either way. */
-template <typename T, int E, int V> struct held_part {
-    typename of<T>::number at[E];
+/* The part of a line of which each thread of a team takes E elements. Where V > 1 they are read and written in packs of
+ * V neighbours, else one by one; a thread takes the same elements either way. */
+template <typename T, int E, int V> struct line_part {
+    typedef typename of<T>::number number;
 
     /* The place in the part of element e of a thread. */
     template <typename TEAM> static __device__ inline int place(const TEAM &team, int e)
@@ -97,44 +98,103 @@ template <typename T, int E, int V> struct held_part {
         const int all = E * team.size;
         return left < all ? (int)left : all;
     }
-    /* Reads the thread's elements; `none` stands for those beyond the `left` elements of the line, for which the first
-     * of all is read, so that no read waits for a branch. */
+    /* Reads the thread's elements. For those beyond the `left` elements of the line the first of all is read, so that
+     * no read waits for a branch. */
     template <typename TEAM>
-    __device__ inline void read(const TEAM &team, const T *from, int64_t step, int64_t left,
-                                typename of<T>::number none)
+    static __device__ inline void read_packs(pack<T, V> (&x)[E / V], const TEAM &team, const T *from, int64_t step,
+                                             int64_t left)
     {
         const int end = within(team, left);
-        const bool full = end == E * team.size;
-        pack<T, V> x[E / V];
 #pragma unroll
         for (int p = 0; p < E; p += V) {
             const int wanted = place(team, p), first = wanted < end ? wanted : 0;
             x[p / V] = *(const pack<T, V> *)(from + (V > 1 ? first : first * step));
         }
-#pragma unroll
-        for (int p = 0; p < E; p += V) {
-            const bool there = full || place(team, p) < end;
-#pragma unroll
-            for (int v = 0; v < V; v++)
-                at[p + v] = there ? of<T>::load(x[p / V].at[v]) : none;
-        }
     }
-    /* Writes value(e) for each element e of the thread within the `left` elements of the line. */
-    template <typename TEAM, typename F>
-    static __device__ inline void write(const TEAM &team, T *to, int64_t step, int64_t left, F value)
+    /* Calls each(e, there) for each pack of V elements from the thread's element e on. */
+    template <typename TEAM, typename F> static __device__ inline void packs(const TEAM &team, int64_t left, F each)
     {
         const int end = within(team, left);
         const bool full = end == E * team.size;
 #pragma unroll
-        for (int p = 0; p < E; p += V) {
+        for (int p = 0; p < E; p += V)
+            each(p, full || place(team, p) < end);
+    }
+    /* Writes the V numbers that fill(e, x) puts into x for each pack of the thread within the `left` elements. */
+    template <typename TEAM, typename F>
+    static __device__ inline void write_packs(const TEAM &team, T *to, int64_t step, int64_t left, F fill)
+    {
+        packs(team, left, [&](int p, bool there) {
+            number x[V];
             const int first = place(team, p);
-            pack<T, V> x;
-            if (!full && first >= end)
-                continue;
+            if (!there)
+                return;
+            fill(p, x);
+            *(pack<T, V> *)(to + (V > 1 ? first : first * step)) = pack_of_numbers<T>(x);
+        });
+    }
+    /* Writes the number value(e) for each element e of the thread within the `left` elements of the line. */
+    template <typename TEAM, typename F>
+    static __device__ inline void write(const TEAM &team, T *to, int64_t step, int64_t left, F value)
+    {
+        write_packs(team, to, step, left, [&](int p, number(&x)[V]) {
 #pragma unroll
             for (int v = 0; v < V; v++)
-                x.at[v] = value(p + v);
-            *(pack<T, V> *)(to + (V > 1 ? first : first * step)) = x;
+                x[v] = value(p + v);
+        });
+    }
+};
+
+/* One that a thread holds as numbers. */
+template <typename T, int E, int V> struct held_part : line_part<T, E, V> {
+    typedef typename of<T>::number number;
+    number at[E];
+
+    /* `none` stands for elements beyond the line. */
+    template <typename TEAM>
+    __device__ inline void read(const TEAM &team, const T *from, int64_t step, int64_t left, number none)
+    {
+        pack<T, V> x[E / V];
+        this->read_packs(x, team, from, step, left);
+        this->packs(team, left, [&](int p, bool there) {
+            number read[V];
+            pack_numbers(read, x[p / V]);
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                at[p + v] = there ? read[v] : none;
+        });
+    }
+};
+
+/* One that a thread holds as elements, of which halves take half the registers of their numbers. */
+template <typename T, int E, int V> struct packed_part : line_part<T, E, V> {
+    typedef typename of<T>::number number;
+    pack<T, V> at[E / V];
+
+    template <typename TEAM>
+    __device__ inline void read(const TEAM &team, const T *from, int64_t step, int64_t left, T none)
+    {
+        this->read_packs(at, team, from, step, left);
+        if (left >= E * team.size) /* so that packs stay whole */
+            return;
+        this->packs(team, left, [&](int p, bool there) {
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                if (!there)
+                    at[p / V].at[v] = none;
+        });
+    }
+    /* N elements from e on. */
+    template <int N> __device__ inline void numbers(number (&to)[N], int e) const
+    {
+        static_assert(N % V == 0, "whole packs");
+#pragma unroll
+        for (int p = 0; p < N; p += V) {
+            number x[V];
+            pack_numbers(x, at[(e + p) / V]);
+#pragma unroll
+            for (int v = 0; v < V; v++)
+                to[p + v] = x[v];
         }
     }
 };
@@ -154,25 +214,37 @@ static __device__ inline float top_of(float a, float b)
     return of<float>::larger(a, b);
 #endif
 }
-static __device__ inline float exp_of(float x)
+/* Of halves with the digits of one. */
+template <typename T> static __device__ inline typename of<T>::number exp_of(typename of<T>::number x)
 {
-    return expf(x);
-}
-static __device__ inline double exp_of(double x)
-{
-    return exp(x);
+    if constexpr (is_half<T>)
+        return exp_of_TRAMA_HALF(x);
+    else if constexpr (is_same<T, float>)
+        return exp_of_TRAMA_F32(x);
+    else
+        return exp(x);
 }
 
-/* Of numbers without signs: four at a time in their own type, and these sums in double. */
+/* Four at a time in their own type, and these sums in double. */
 template <typename number, int E> static __device__ inline double sum_of(const number (&x)[E])
 {
-    static_assert(E == 2 || E % 4 == 0, "two or fours");
-    constexpr int each = E < 4 ? E : 4;
+    static_assert(E % 4 == 0, "fours");
     double sum = 0;
 #pragma unroll
-    for (int e = 0; e < E; e += each)
-        sum += each == 4 ? (double)((x[e] + x[e + 1]) + (x[e + 2] + x[e + 3])) : (double)(x[e] + x[e + each - 1]);
+    for (int e = 0; e < E; e += 4)
+        sum += (double)((x[e] + x[e + 1]) + (x[e + 2] + x[e + 3]));
     return sum;
+}
+
+/* The same of products. */
+template <typename number, int E>
+static __device__ inline double product_sum_of(const number (&x)[E], const number (&y)[E])
+{
+    number product[E];
+#pragma unroll
+    for (int e = 0; e < E; e++)
+        product[e] = x[e] * y[e];
+    return sum_of(product);
 }
 
 /* The maximum of a line, and the sum of exp(x - maximum). */
@@ -193,7 +265,7 @@ static __device__ inline exp_sum<T> held_exp_sum(const TEAM &team, held_part<T, 
     all.top = team.join(all.top, [](number a, number b) { return top_of(a, b); });
 #pragma unroll
     for (int e = 0; e < E; e++)
-        part->at[e] = exp_of(part->at[e] - all.top); /* of elements beyond the line 0 */
+        part->at[e] = exp_of<T>(part->at[e] - all.top); /* of elements beyond the line 0 */
     all.sum = team.join(sum_of(part->at), [](double a, double b) { return a + b; });
     return all;
 }
@@ -215,14 +287,15 @@ static __device__ inline exp_sum<T> long_exp_sum(const TEAM &team, held_part<T, 
         for (int e = 0; e < E; e++)
             top = top_of(top, part->at[e]);
         const number base = top == none ? 0 : top;
-        all.sum *= exp_of(before - base);
+        all.sum *= exp_of<T>(before - base);
 #pragma unroll
         for (int e = 0; e < E; e++)
-            part->at[e] = exp_of(part->at[e] - base);
+            part->at[e] = exp_of<T>(part->at[e] - base);
         all.sum += sum_of(part->at);
     }
     all.top = team.join(top, [](number a, number b) { return top_of(a, b); });
-    all.sum = team.join(all.sum * exp_of((top == none ? 0 : top) - all.top), [](double a, double b) { return a + b; });
+    all.sum =
+        team.join(all.sum * exp_of<T>((top == none ? 0 : top) - all.top), [](double a, double b) { return a + b; });
     return all;
 }
 
@@ -271,7 +344,7 @@ template <typename T, int E, bool HELD, int N, typename F> static void with_rows
 template <typename T, int REGISTERS = WHOLE, int N, typename F> static void with_rows(const line_walk<N> &l, F launch)
 {
     constexpr int few = held_of<T>(SHORT), whole = held_of<T>(REGISTERS);
-    if (l.n <= 32 * few)
+    if (l.n <= SHORT_TEAM * few)
         with_rows_of<T, few, true>(l, launch);
     else if (l.n <= MOST_THREADS * whole)
         with_rows_of<T, whole, true>(l, launch);

@@ -81,6 +81,7 @@ __global__ void LINE_BOUNDS(T, E)
     cross_entropy_grad_rows(line_walk<2> l, label_row labels, const T *g_of_loss, double batch)
 {
     typedef held_part<T, E, V> part_of;
+    typedef typename of<T>::number number;
     const row_team team(l);
     const int64_t row = row_team::line(l.team, blockIdx.x), held = (int64_t)E * team.size;
     const int64_t n = row < l.starts.count ? l.n : 0, label = n > 0 ? label_at(labels, row) : -1;
@@ -94,16 +95,17 @@ __global__ void LINE_BOUNDS(T, E)
     const T *z = (const T *)l.starts.data[1] + at[1];
     const exp_sum<T> all = row_exp_sum<HELD>(team, &part, z, l.step[1], n);
     const double factor = label >= 0 && label < n ? g / all.sum : NAN;
+    const auto factor_of_others = (number)factor;
     for (int64_t from = 0; from < (HELD ? 1 : n); from += held) {
         if (!HELD) {
             part.read(team, z + from * l.step[1], l.step[1], n - from, 0);
 #pragma unroll
             for (int e = 0; e < E; e++)
-                part.at[e] = exp_of(part.at[e] - all.top);
+                part.at[e] = exp_of<T>(part.at[e] - all.top);
         }
         part_of::write(team, out + from * l.step[0], l.step[0], n - from, [&](int e) {
             const bool at_label = from + part_of::place(team, e) == label;
-            return of<T>::real(factor * part.at[e] - (at_label ? g : 0.));
+            return at_label ? (number)(factor * part.at[e] - g) : factor_of_others * part.at[e];
         });
     }
 }

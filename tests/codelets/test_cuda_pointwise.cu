@@ -62,6 +62,9 @@ static double units_of(const trama_op *op, trama_dtype dtype)
         own |= op == one;
     for (const trama_op *one : by_exp_of_f32)
         own |= op == one && dtype != TRAMA_F64;
+    const bool half = dtype == TRAMA_BF16 || dtype == TRAMA_F16;
+    if (half && (is_gelu || (own && !simt_order))) /* with the digits of a half, rounded once */
+        return 2;
     return own && !simt_order ? 8 : 0;
 }
 

@@ -76,10 +76,10 @@ START_TEST(lines_of_several_warps_hold_along_both_dims)
 }
 END_TEST
 
-START_TEST(long_lines_know_infinities_and_nan)
+/* Lines of more than 16,500 elements. */
+static void check_special_values(trama_dtype dtype, int64_t n)
 {
-    enum { N = 17000 };
-    tensor x = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(4, N)), y = tensor_new(TRAMA_F32, PACKED, TRAMA_SHAPE(4, N));
+    tensor x = tensor_new(dtype, PACKED, TRAMA_SHAPE(4, n)), y = tensor_new(dtype, PACKED, TRAMA_SHAPE(4, n));
     FOR_EACH(&x, i)
     put(&x, i, i[0] == 0 ? -INFINITY : i[1] < 12000 ? -INFINITY : i[1] < 12002 ? 1e4 : -1e4);
     PUT(&x, NAN, 2, 16500);
@@ -92,6 +92,15 @@ START_TEST(long_lines_know_infinities_and_nan)
         ck_assert(isnan(at(&y, i)));
     tensor_free(&x);
     tensor_free(&y);
+}
+
+START_TEST(long_lines_know_infinities_and_nan)
+{
+    static const trama_dtype dtypes[] = {TRAMA_F32, TRAMA_BF16, TRAMA_F16};
+    for (int i = 0; i < 3; i++) {
+        check_special_values(dtypes[i], 17000);
+        check_special_values(dtypes[i], 16501);
+    }
 }
 END_TEST
 

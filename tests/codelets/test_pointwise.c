@@ -53,7 +53,8 @@ static void check_binary(const char *name, trama_dtype dtype, int b, int orders,
 
     run_binary(name, NULL, &out, &x, &y);
     FOR_EACH(&out, i)
-    ck_near(dtype, at(&out, i), element_wrapped(dtype, expected(at_broadcast(&x, &out, i), at_broadcast(&y, &out, i))), 1);
+    ck_near(dtype, at(&out, i), element_wrapped(dtype, expected(at_broadcast(&x, &out, i), at_broadcast(&y, &out, i))),
+            1);
     ck_assert(outside_untouched(&out));
     tensor_free(&out);
     tensor_free(&x);
@@ -141,7 +142,8 @@ static void check_unary(const char *name, bool floats_only, bool positive, doubl
                 put(&x, i, fabs(at(&x, i)));
                 run_unary(name, NULL, &out, &x);
                 FOR_EACH(&out, i)
-                ck_near((trama_dtype)dtype, at(&out, i), element_wrapped((trama_dtype)dtype, expected(at(&x, i))), units);
+                ck_near((trama_dtype)dtype, at(&out, i), element_wrapped((trama_dtype)dtype, expected(at(&x, i))),
+                        units);
                 ck_assert(outside_untouched(&out));
                 tensor_free(&x);
                 tensor_free(&out);
@@ -218,8 +220,7 @@ START_TEST(scale_multiplies_and_truncates_integers)
         FOR_EACH(&y, i)
         {
             const double want = at(&x, i) * -0.75;
-            ck_near((trama_dtype)dtype, at(&y, i),
-                    element_held((trama_dtype)dtype, want), 1);
+            ck_near((trama_dtype)dtype, at(&y, i), element_held((trama_dtype)dtype, want), 1);
         }
         tensor_free(&x);
         tensor_free(&y);
@@ -375,11 +376,26 @@ START_TEST(stop_gradient_copies)
 }
 END_TEST
 
+/* Functions that GPUs compute for halves may be off by so much before they are rounded. */
+#ifdef TESTS_ON_GPU
+static const double off = 0x1p-14;
+#else
+static const double off = 0;
+#endif
+
+static bool rounds_to(trama_dtype dtype, double want, double got)
+{
+    return near(dtype, got, half_round(dtype, want), 0) ||
+           (got >= half_round(dtype, want - off * fabs(want)) && got <= half_round(dtype, want + off * fabs(want)));
+}
+
 /* Every value of a half in each op of one real operand, beside the op of f32. */
 START_TEST(ops_of_halves_are_those_of_f32_rounded_once)
 {
-    static const char *const names[] = {"neg",   "abs",   "sign", "square", "sqrt", "exp",    "log",
-                                        "scale", "affine", "div_scalar", "scalar_div", "clamp", "relu", "gelu",   "tanh", "sigmoid"};
+    static const char *const names[] = {"neg",      "abs",       "sign",   "square",     "sqrt",       "exp",
+                                        "log",      "scale",     "affine", "div_scalar", "scalar_div", "clamp",
+                                        "relu",     "gelu",      "tanh",   "sigmoid",    "silu",       "erf",
+                                        "softplus", "gelu_tanh", "log1p",  "expm1"};
     const trama_attributes attributes = {.real = {-0.75, 3}};
     for (int dtype = TRAMA_BF16; dtype <= TRAMA_F16; dtype++)
         for (size_t op = 0; op < sizeof names / sizeof *names; op++) {
@@ -393,7 +409,7 @@ START_TEST(ops_of_halves_are_those_of_f32_rounded_once)
             run_unary(names[op], &attributes, &y, &x);
             run_unary(names[op], &attributes, &wide, &wide);
             for (int64_t i = 0; i < 1 << 16; i++)
-                if (!near((trama_dtype)dtype, AT(&y, i), half_round((trama_dtype)dtype, AT(&wide, i)), 0))
+                if (!rounds_to((trama_dtype)dtype, AT(&wide, i), AT(&y, i)))
                     ck_abort_msg("%s %s of %a: %a of %a", names[op], trama_dtype_name((trama_dtype)dtype), AT(&x, i),
                                  AT(&y, i), AT(&wide, i));
             tensor_free(&x);
