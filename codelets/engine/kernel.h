@@ -22,9 +22,10 @@ typedef struct trama_kernel {
     /* Of products alone, else NULL. Add the result, which is of a float type, to the content of out[0], in one pass. */
     void (*cpu_add)(const trama_call *call, kernel_addition how);
     void (*cuda_add)(const trama_call *call, kernel_addition how, const gpu *g);
-    /* Runs a product and the n_more calls behind it, its epilogues: at most one of each kind, in the order of
-     * trama_epilogue. The results between are not written. Returns false and does nothing where the BLAS cannot. */
-    bool (*cuda_then)(const trama_call *call, int n_more, const trama_call *more, const gpu *g);
+    /* Runs a product and the first of the n_more calls behind it, which alone read it; inner [n_more]: as in
+     * kernel_chain. Returns how many of these it has run: 0, and nothing is done, where there is no kernel for the
+     * product and even one of them. */
+    int (*cuda_then)(const trama_call *call, int n_more, const trama_call *more, const unsigned *inner, const gpu *g);
 } trama_kernel;
 
 /* The kernel of a built-in op, from the table that expands from ops.def; NULL for others. */

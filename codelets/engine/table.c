@@ -15,7 +15,8 @@
 #define PRODUCT(name, ...)                                                                                             \
     OP(name, )                                                                                                         \
     void cuda_##name##_add(const trama_call *call, kernel_addition how, const gpu *g);                                 \
-    bool cuda_##name##_then(const trama_call *call, int n_more, const trama_call *more, const gpu *g);
+    int cuda_##name##_then(const trama_call *call, int n_more, const trama_call *more, const unsigned *inner,          \
+                           const gpu *g);
 #include "ops.def"
 #define CUDA(name) cuda_##name
 #else

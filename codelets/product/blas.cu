@@ -24,7 +24,7 @@ struct question {
     size_t workspace_bytes;
     uint32_t alignment[3];
     int dtype;
-    bool tf32, relu, bias;
+    bool tf32, bias;
 };
 
 struct answer {
@@ -103,7 +103,6 @@ static bool ask(question *q, const blas_job *job, const gpu *g)
     q->workspace_bytes = job->workspace_bytes;
     q->dtype = job->dtype;
     q->tf32 = g->tf32 && job->dtype == TRAMA_F32;
-    q->relu = job->relu;
     q->bias = job->bias != NULL;
     return describe(&q->matrices[0], p->n, p->k, p->column[2], p->row[2]) &&
            describe(&q->matrices[1], p->k, p->m, p->column[1], p->row[1]) &&
@@ -134,9 +133,7 @@ static void describe_operation(description *d, const question *q, const types *t
 {
     const cublasOperation_t a = q->matrices[0].transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
                             b = q->matrices[1].transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const cublasLtEpilogue_t epilogue = q->bias   ? q->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
-                                        : q->relu ? CUBLASLT_EPILOGUE_RELU
-                                                  : CUBLASLT_EPILOGUE_DEFAULT;
+    const cublasLtEpilogue_t epilogue = q->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 
     must(cublasLtMatmulDescInit(&d->operation, t->compute, t->scale), call);
     SET_OPERATION(d, CUBLASLT_MATMUL_DESC_TRANSA, a);

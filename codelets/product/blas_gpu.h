@@ -12,7 +12,6 @@ typedef struct blas_job {
     trama_dtype dtype;
     void *data[3];
     int64_t batches, step[3];
-    bool relu;              /* out = max(out, 0) */
     const void *bias;       /* [n] is added to each row; NULL: none */
     size_t workspace_bytes; /* of g->workspace, from its begin */
 } blas_job;

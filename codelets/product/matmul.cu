@@ -9,6 +9,7 @@
 #include "ops.h"
 #include "product.h"
 #include "reduce.cuh"
+#include "small.h"
 
 /* ---- A matrix and a vector ----------------------------------------------------------------------- */
 
@@ -130,7 +131,7 @@ static void multiply_plainly(const product *p, trama_dtype dtype, const grid_wal
                              sums ? batch.count : 1};
     const unsigned tiles = (unsigned)(t.across.by * t.down.by * (sums ? 1 : batch.count));
     with_number(dtype,
-               [&](auto zero) { GPU_LAUNCH(multiply_tiles<decltype(zero)>, tiles, dim3(TILE, TILE_ROWS), g, t); });
+                [&](auto zero) { GPU_LAUNCH(multiply_tiles<decltype(zero)>, tiles, dim3(TILE, TILE_ROWS), g, t); });
 }
 
 /* ---- Copies of matrices that cuBLASLt does not read ------------------------------------------------ */
@@ -362,7 +363,7 @@ static void multiply(const trama_call *call, kernel_addition how, const gpu *g)
         const grid_walk<3> part = batch_at(batch, i, sums, (int64_t)trama_dtype_size(dtype));
         p.beta = sums && i > 0 ? 1 : p.beta;
         const blas_job job = job_of(&p, dtype, part, g);
-        if (!trama_dtype_is_float(dtype) || !run_batch(&job, call, g))
+        if (!small_run(&job, 0, NULL, NULL, NULL, g) && (!trama_dtype_is_float(dtype) || !run_batch(&job, call, g)))
             multiply_plainly(&p, dtype, part, false, g);
     }
 }
@@ -379,30 +380,46 @@ extern "C" void cuda_matmul_add(const trama_call *call, kernel_addition how, con
 
 /* ---- With the calls behind it ---------------------------------------------------------------------- */
 
-/* The row that a call adds to the rows of `made`; NULL where cuBLASLt cannot read it. */
+/* The row that a call adds to the rows of `made`; NULL: it adds no row, or cuBLASLt cannot read it. */
 static const trama_view *row_of(const trama_call *call, const trama_view *made)
 {
     const trama_view *row = &call->in[call->in[0].data == made->data];
     const int last = row->ndim - 1;
+    if (last < 0 || row->extent[last] != made->extent[made->ndim - 1] || view_count(row) != row->extent[last])
+        return NULL;
     return (row->extent[last] == 1 || row->stride[last] == 1) && (uintptr_t)row->data % 16 == 0 ? row : NULL;
 }
 
-extern "C" bool cuda_matmul_then(const trama_call *call, int n_more, const trama_call *more, const gpu *g)
+/* Whether the first of the calls alone reads the product, and adds a row that cuBLASLt can read. */
+static const trama_view *row_alone(const trama_view *made, int n_more, const trama_call *more)
+{
+    int reads = 0, first = 0;
+    for (int i = 0; i < n_more; i++)
+        for (int t = 0; t < more[i].n_in; t++) {
+            reads += more[i].in[t].data == made->data;
+            first += i == 0 && more[i].in[t].data == made->data;
+        }
+    return reads == 1 && first && more[0].op->epilogue == TRAMA_EPILOGUE_ROW ? row_of(&more[0], made) : NULL;
+}
+
+extern "C" int cuda_matmul_then(const trama_call *call, int n_more, const trama_call *more, const unsigned *inner,
+                                const gpu *g)
 {
     const trama_dtype dtype = call->out[0].dtype;
-    const bool adds = more[0].op->epilogue == TRAMA_EPILOGUE_ROW;
-    const trama_view *row = adds ? row_of(&more[0], &call->out[0]) : NULL;
     matrix_call matrices;
     trama_call whole = *call;
     grid_walk<3> batch;
 
-    whole.out = more[n_more - 1].out;
+    whole.out = more[0].out;
     const product p = product_of(as_matrices(&whole, &matrices));
     if (is_sum(&matrices.call) || p.m == 0 || p.n == 0 || p.k == 0 || dtype == TRAMA_F64 || p.vector_x || p.vector_y ||
-        (adds && !row) || !batch_of(&matrices.call, &batch) || batch.ndim != 1)
-        return false;
+        !trama_dtype_is_float(dtype) || more[0].out[0].ndim != call->out[0].ndim || !batch_of(&matrices.call, &batch) ||
+        batch.ndim != 1)
+        return 0;
     blas_job job = job_of(&p, dtype, batch, g);
+    if (small_run(&job, n_more, more, &call->out[0], inner, g))
+        return n_more;
+    const trama_view *row = row_alone(&call->out[0], n_more, more);
     job.bias = row ? row->data : NULL;
-    job.relu = more[n_more - 1].op->epilogue == TRAMA_EPILOGUE_RELU;
-    return job.batches == 1 && blas_run(&job, call, g);
+    return row && job.batches == 1 && blas_run(&job, call, g) ? 1 : 0;
 }

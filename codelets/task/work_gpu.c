@@ -48,11 +48,16 @@ static bool run_chain(const work *w, int i, const gpu *g)
 static int run_some(const work *w, int i, const gpu *g)
 {
     const fused_run f = w->fused[i];
-    if (f.kind == FUSED_ADDITION)
+    int more = 0;
+    if (f.kind == FUSED_ADDITION) {
         w->kernels[i]->cuda_add(&w->calls[i], kernel_addition_now(&w->calls[i + 1]), g);
-    else if (f.kind != FUSED_EPILOGUE || !w->kernels[i]->cuda_then(&w->calls[i], f.n - 1, &w->calls[i + 1], g))
-        return run_call(w, i, g), 1;
-    return f.n;
+        return f.n;
+    }
+    if (f.kind == FUSED_EPILOGUE)
+        more = w->kernels[i]->cuda_then(&w->calls[i], f.n - 1, &w->calls[i + 1], w->inner + i + 1, g);
+    if (more <= 0)
+        run_call(w, i, g);
+    return more <= 0 ? 1 : 1 + more;
 }
 
 void work_cuda_compute(const work *w, const gpu *g)

@@ -126,37 +126,6 @@ static const char *check_addition(const fused_calls *f)
     return is_factor_known(f, update) ? check_product(f) : "its factor is 0 or not known to the host";
 }
 
-/* The operand that call i reads beside the result of call i - 1. */
-static int other_operand(const fused_calls *f, int i)
-{
-    return f->call[i].in[f->call[i].in[0] == f->call[i - 1].out[0]];
-}
-
-static bool is_row(const box *row, const box *result)
-{
-    const int64_t n = result->ndim ? result->n[result->ndim - 1] : 0;
-    return row->ndim && row->n[row->ndim - 1] == n && box_count(row) == n;
-}
-
-static const char *check_epilogue(const fused_calls *f)
-{
-    const int result = f->call[f->first + f->n - 1].out[0];
-    if (!plan_on_gpu(f->p, f->step->place))
-        return "only GPUs compute epilogues";
-    if (f->n != 2)
-        return "a product has one epilogue";
-    const int i = f->first + 1;
-    if (node_of(f, i)->op->epilogue == TRAMA_EPILOGUE_RELU)
-        return "relu as an epilogue may lose NaN";
-    if (node_of(f, i)->op->epilogue != TRAMA_EPILOGUE_ROW)
-        return "its second call is no epilogue";
-    if (!is_row(box_of(f, other_operand(f, i)), box_of(f, f->call[i - 1].out[0])))
-        return "the operand that it adds is no row of the product";
-    if (overlap(f, other_operand(f, i), result))
-        return "the row lies in the memory that the product is computed into";
-    return check_product(f);
-}
-
 /* ---- Calls that keep the order of elements ---- */
 
 /* An element of `written` must not be another element of `used`: the calls do one element, or chunk, after the other.
@@ -273,6 +242,44 @@ static const char *check_chain(const fused_calls *f)
     for (int i = f->first; i < f->first + f->n && !problem; i++)
         problem = check_chained(f, i, dtype);
     return problem ? problem : check_elements(f, true);
+}
+
+/* ---- A product and a chain ---- */
+
+/* The results of the chain are written while the product reads its operands. */
+static const char *check_epilogue(const fused_calls *f)
+{
+    const int made = f->call[f->first].out[0];
+    const fused_calls chain = {f->p, f->program, f->step, f->call, f->first + 1, f->n - 1};
+    const char *problem = NULL;
+    if (!plan_on_gpu(f->p, f->step->place))
+        return "only GPUs compute epilogues";
+    if (f->n < 2 || f->n > 1 + FUSED_MOST_CHAINED)
+        return "a product has 1 to 16 epilogues";
+    if (!node_of(f, f->first)->op->product)
+        return "its first call is no product";
+    if (operand_of(f, made)->access != ACCESS_NONE)
+        return "a result between its calls is for other steps, too";
+    for (int k = 0; k < f->step->n_calls; k++)
+        if (count_reads(f, k, made) && (k < chain.first || k >= chain.first + chain.n))
+            return "a result between its calls is read by another call";
+    if (!count_reads(f, chain.first, made))
+        return "its second call does not read the product";
+    for (int i = chain.first; i < chain.first + chain.n && !problem; i++) {
+        if (f->call[i].fused.n > chain.first + chain.n - i)
+            return "a run within it goes on behind it";
+        problem = node_of(f, i)->op->updates ? "an epilogue updates a state" : check_chained(f, i, dtype_of(f, made));
+        for (int t = 0; t < node_of(f, f->first)->op->n_in && !problem; t++)
+            if (f->call[f->first].in[t] >= 0 && overlap(f, f->call[f->first].in[t], f->call[i].out[0]))
+                problem = "the product reads memory that an epilogue writes";
+        if (!problem && box_count(box_of(f, f->call[i].out[0])) != box_count(box_of(f, made)))
+            problem = "its results are of different sizes";
+        if (!problem)
+            problem = check_counts(&chain, i, box_count(box_of(f, made)), true);
+        if (!problem)
+            problem = check_writes(&chain, i, f->call[i].out[0]);
+    }
+    return problem;
 }
 
 /* ---- Values that a step keeps to itself ---- */

@@ -6,7 +6,8 @@
 typedef enum fused_kind {
     FUSED_NOT,      /* the call goes alone */
     FUSED_ADDITION, /* a product and the call that adds its result to a state: it is computed right into the state */
-    FUSED_EPILOGUE, /* a product and the addition of a row, which its kernel on a GPU computes on the way */
+    FUSED_EPILOGUE, /* a product and a chain behind it, which alone reads it: its kernel on a GPU computes the chain, or
+                     * the first calls of it, on the way */
     FUSED_CHUNKS,   /* all calls, and the sum before them, keep the order of elements: they may go chunk by chunk */
     FUSED_CHAIN /* the same of calls in a row over one float type, of which an update is the last: one GPU kernel. It
                  * casts operands of other float types that lie in memory, and results that go there */

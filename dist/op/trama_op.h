@@ -49,11 +49,10 @@ typedef enum trama_addition {
     TRAMA_ADDITION_OPERANDS   /* operand 0, or 0 where the scalar operand 2 is 0, + a operand 1, where a is operand 3 */
 } trama_addition;
 
-/* Whether a product's kernel can compute an op that reads the product: the epilogue of the product. */
+/* Whether a BLAS can compute an op that reads a product: the epilogue of the product. */
 typedef enum trama_epilogue {
     TRAMA_EPILOGUE_NONE, /* it cannot */
-    TRAMA_EPILOGUE_ROW,  /* the op adds its two operands: one is the product, the other a row [n] added to its rows */
-    TRAMA_EPILOGUE_RELU  /* max(operand 0, 0) */
+    TRAMA_EPILOGUE_ROW   /* the op adds its two operands: one is the product, the other may be a row [n] */
 } trama_epilogue;
 
 /* How a scatter joins an element of x and the elements with its index, in the order of the indices. */

@@ -9,14 +9,16 @@ typedef struct run {
     int n_calls;
     kernel_addition how;
     size_t workspace; /* 0: all of it */
-    bool add, tf32, done;
+    bool add, tf32;
+    const unsigned *inner; /* [n_calls - 1], or NULL */
+    int done;              /* calls behind the product that its kernel has computed; 0: not even the product */
 } run;
 
 /* Views: result and operands of the product, then of the calls behind it. */
 static void run_product(const trama_view *device, const gpu *g, void *with)
 {
     run *r = with;
-    trama_call calls[3];
+    trama_call calls[5];
     gpu other = *g;
     other.tf32 = r->tf32;
     other.workspace_bytes = r->workspace ? r->workspace : g->workspace_bytes;
@@ -29,7 +31,7 @@ static void run_product(const trama_view *device, const gpu *g, void *with)
     const trama_kernel *kernel = kernel_of(&trama_op_matmul);
     if (r->add)
         kernel->cuda_add(calls, r->how, &other);
-    else if (r->n_calls == 1 || !(r->done = kernel->cuda_then(calls, r->n_calls - 1, calls + 1, &other)))
+    else if (r->n_calls == 1 || (r->done = kernel->cuda_then(calls, r->n_calls - 1, calls + 1, r->inner, &other)) == 0)
         kernel->cuda(calls, &other);
 }
 
@@ -73,8 +75,9 @@ START_TEST(products_are_added_in_any_memory_order_and_workspace)
 }
 END_TEST
 
-/* A product with the addition of a row, or relu, or both. done: whether the BLAS can compute them as one. */
-static void check_followed(trama_dtype dtype, order how, bool adds, bool swapped, bool relu, bool done)
+/* A product with the addition of a row, or relu, or both, of which its kernel computes so many; 0: it computes
+ * nothing. */
+static void check_followed(trama_dtype dtype, order how, bool adds, bool swapped, bool relu, int done)
 {
     const int64_t m = 20, n = 24, k = 9;
     tensor x = tensor_random(dtype, PACKED, TRAMA_SHAPE(m, k), 1),
@@ -107,11 +110,11 @@ static void check_followed(trama_dtype dtype, order how, bool adds, bool swapped
     run with = {.calls = calls, .n_calls = n_calls};
     on_gpu_run(n_views, n_views, views, run_product, &with);
     ck_assert_int_eq(with.done, done);
-    const tensor *made = done ? result : &product;
+    const tensor *made = done == 0 ? &product : done == adds + relu ? result : &sum;
     FOR_EACH(made, i)
     {
-        const double sum_at = product_at(&x, &y, i[0], i[1]) + (done && adds ? AT(&row, i[1]) : 0);
-        ck_near(dtype, at(made, i), done && relu ? fmax(sum_at, 0) : sum_at, 1);
+        const double sum_at = product_at(&x, &y, i[0], i[1]) + (made != &product && adds ? AT(&row, i[1]) : 0);
+        ck_near(dtype, at(made, i), made == &last ? fmax(sum_at, 0) : sum_at, 1);
     }
     ck_assert(outside_untouched(made));
     tensor *all[] = {&x, &y, &row, &product, &sum, &last};
@@ -119,21 +122,70 @@ static void check_followed(trama_dtype dtype, order how, bool adds, bool swapped
         tensor_free(all[i]);
 }
 
-START_TEST(a_row_and_relu_join_the_product)
+START_TEST(a_row_joins_the_product_and_relu_a_small_one_of_f32)
 {
     for (int dtype = 0; dtype < TRAMA_N_DTYPES; dtype = next_number(dtype)) {
-        const bool joins = trama_dtype_is_float((trama_dtype)dtype) && dtype != TRAMA_F64;
+        const bool small = dtype == TRAMA_F32;
+        const int row = small || is_half((trama_dtype)dtype) ? 1 : 0;
         if (is_unsigned((trama_dtype)dtype) ||
             trama_dtype_size((trama_dtype)dtype) == 1) /* the result is beyond them */
             continue;
         for (int swapped = 0; swapped < 2; swapped++) {
-            check_followed((trama_dtype)dtype, PACKED, true, swapped, true, joins);
-            check_followed((trama_dtype)dtype, PACKED, true, swapped, false, joins);
+            check_followed((trama_dtype)dtype, PACKED, true, swapped, true, small ? 2 : row);
+            check_followed((trama_dtype)dtype, PACKED, true, swapped, false, row);
         }
-        check_followed((trama_dtype)dtype, PACKED, false, false, true, joins);
-        check_followed((trama_dtype)dtype, TURNED, true, false, true, false); /* columns are contiguous */
-        check_followed((trama_dtype)dtype, SPARSE, true, false, true, false);
+        check_followed((trama_dtype)dtype, PACKED, false, false, true, small ? 1 : 0);
+        check_followed((trama_dtype)dtype, TURNED, true, false, true, 0); /* columns are contiguous */
+        check_followed((trama_dtype)dtype, SPARSE, true, false, true, 0);
     }
+}
+END_TEST
+
+/* relu_grad(product + row, gate) * product * column, in memory of any order; only the last result, or all of them. */
+static void check_chain(int64_t m, int64_t n, int64_t k, order of_x, order of_y, order of_gate, bool last)
+{
+    const trama_dtype dtype = TRAMA_F32;
+    tensor x = tensor_random(dtype, of_x, TRAMA_SHAPE(m, k), 1), y = tensor_random(dtype, of_y, TRAMA_SHAPE(k, n), 2),
+           row = tensor_random(dtype, PACKED, TRAMA_SHAPE(n), 3),
+           gate = tensor_random(dtype, of_gate, TRAMA_SHAPE(m, n), 4),
+           column = tensor_random(dtype, PACKED, TRAMA_SHAPE(m, 1), 5);
+    tensor made[5];
+    for (int i = 0; i < 5; i++)
+        made[i] = tensor_new(dtype, PACKED, TRAMA_SHAPE(m, n));
+    const trama_view views[] = {made[0].view, x.view,       y.view,       made[1].view, made[0].view,
+                                row.view,     made[2].view, made[1].view, gate.view,    made[3].view,
+                                made[2].view, made[0].view, made[4].view, made[3].view, column.view};
+    const trama_op *const ops[] = {&trama_op_matmul, &trama_op_add, &trama_op_relu_grad, &trama_op_mul, &trama_op_mul};
+    trama_call calls[5];
+    for (int i = 0; i < 5; i++)
+        calls[i] = (trama_call){ops[i], &none, 2, 1, views + 3 * i + 1, views + 3 * i, false};
+    static const unsigned inner[] = {1, 1, 1, 0};
+    run with = {.calls = calls, .n_calls = 5, .inner = last ? inner : NULL};
+    on_gpu_run(15, 15, views, run_product, &with);
+    ck_assert_int_eq(with.done, 4);
+    FOR_EACH(&gate, i)
+    {
+        const double product = product_at(&x, &y, i[0], i[1]), sum = product + AT(&row, i[1]);
+        const double gated = at(&gate, i) > 0 ? sum : 0;
+        if (!last)
+            ck_near(dtype, at(&made[1], i), sum, 4 + (double)k);
+        ck_near(dtype, at(&made[4], i), gated * product * AT(&column, i[0], 0), 16 + 4 * (double)k);
+    }
+    for (int i = 1; i < 5; i++)
+        ck_assert(outside_untouched(&made[i]));
+    tensor *all[] = {&x, &y, &row, &gate, &column, &made[0], &made[1], &made[2], &made[3], &made[4]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        tensor_free(all[i]);
+}
+
+START_TEST(a_small_product_takes_a_chain_in_any_memory_order)
+{
+    static const int64_t sizes[][3] = {{16, 16, 32},  {37, 19, 5}, {2, 3, 1},      {33, 31, 100}, {17, 16, 260},
+                                       {48, 30, 530}, {64, 32, 8}, {20, 24, 1024}, {16, 4, 36}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t variant = 0; variant < 16; variant++)
+            check_chain(sizes[i][0], sizes[i][1], sizes[i][2], (order)(variant % 4), (order)(variant / 4),
+                        (order)((variant + i) % 4), variant % 3);
 }
 END_TEST
 
@@ -160,5 +212,6 @@ START_TEST(tf32_is_used_where_it_is_asked_for)
 }
 END_TEST
 
-RUN_TESTS("cuda_matmul", products_are_added_in_any_memory_order_and_workspace, a_row_and_relu_join_the_product,
+RUN_TESTS("cuda_matmul", products_are_added_in_any_memory_order_and_workspace,
+          a_row_joins_the_product_and_relu_a_small_one_of_f32, a_small_product_takes_a_chain_in_any_memory_order,
           tf32_is_used_where_it_is_asked_for)

@@ -291,25 +291,33 @@ START_TEST(a_gpu_adds_no_product_whose_factor_is_an_operand)
 }
 END_TEST
 
-START_TEST(a_product_on_a_gpu_adds_a_row_on_the_way_and_leaves_relu)
+START_TEST(a_product_on_a_gpu_takes_the_chain_behind_it_on_the_way)
 {
     trama_value *column = trama_parameter(p, "column", TRAMA_F64, TRAMA_SHAPE(12, 1), &init);
     trama_value *one = trama_parameter(p, "one", TRAMA_F64, TRAMA_SHAPE(1, 8), &init);
+    const trama_attributes rate = {.real = {0.5}};
     trama_value *both_ = trama_relu(trama_add(trama_matmul(x, w), row)), *swapped = trama_add(row, trama_matmul(x, w)),
                 *turned = trama_add(trama_relu(trama_matmul(x, w)), row),
                 *columns = trama_relu(trama_add(trama_matmul(x, w), column)), *line = trama_matmul(one, w),
-                *twice = trama_add(line, line);
+                *twice = trama_add(line, line),
+                *cast = trama_neg(trama_cast(trama_relu(trama_matmul(x, w)), TRAMA_F32)),
+                *doubled[] = {w, trama_scale(trama_matmul_trans(x, x, true, false), 2)},
+                *applied = trama_apply(trama_op_find("sgd"), 2, doubled, &rate);
     check_fused(PLAN(1, &coarse, both_), 0, FUSED_NOT, 0);
     on_gpu = true;
-    check_fused(PLAN(1, &coarse, both_), 0, FUSED_EPILOGUE, 2); /* relu would lose NaN */
-    check_fused(PLAN(1, &coarse, both_), 1, FUSED_CHAIN, 2);    /* if the BLAS cannot */
+    check_fused(PLAN(1, &coarse, both_), 0, FUSED_EPILOGUE, 3);
+    check_fused(PLAN(1, &coarse, both_), 1, FUSED_CHAIN, 2); /* if the product's kernel cannot */
     check_fused(PLAN(1, &coarse, swapped), 0, FUSED_EPILOGUE, 2);
-    check_fused(PLAN(1, &coarse, turned), 0, FUSED_NOT, 0);
+    check_fused(PLAN(1, &coarse, turned), 0, FUSED_EPILOGUE, 3);
     check_fused(PLAN(1, &coarse, turned), 1, FUSED_CHAIN, 2);
-    check_fused(PLAN(1, &coarse, columns), 0, FUSED_NOT, 0);
-    check_fused(PLAN(1, &coarse, columns), 1, FUSED_CHAIN, 2);
-    check_fused(PLAN(1, &coarse, twice), 0, FUSED_NOT, 0); /* its row is the product, which is not written then */
-    check_fused(PLAN(1, &coarse, both_, both_->node->in[0]), 0, FUSED_EPILOGUE, 2); /* the sum is read */
+    check_fused(PLAN(1, &coarse, columns), 0, FUSED_EPILOGUE, 3);
+    check_fused(PLAN(1, &coarse, twice), 0, FUSED_EPILOGUE, 2);
+    check_fused(PLAN(1, &coarse, both_, both_->node->in[0]), 0, FUSED_EPILOGUE, 3);         /* the sum is read */
+    check_fused(PLAN(1, &coarse, both_, both_->node->in[0]->node->in[0]), 0, FUSED_NOT, 0); /* the product is */
+    check_fused(PLAN(1, &coarse, applied), 0, FUSED_NOT, 0); /* the chain updates a state */
+    check_fused(PLAN(1, &coarse, cast), 0, FUSED_EPILOGUE, 3);
+    check_fused(PLAN(1, &coarse, cast), 1, FUSED_CHAIN, 2);
+    check_fused(PLAN(1, &coarse, cast), 2, FUSED_NOT, 0);
 }
 END_TEST
 
@@ -409,7 +417,7 @@ int main(void)
         planning_twice_gives_the_same_plan,
         a_product_is_computed_into_the_state_that_it_is_subtracted_from,
         a_gpu_adds_no_product_whose_factor_is_an_operand,
-        a_product_on_a_gpu_adds_a_row_on_the_way_and_leaves_relu,
+        a_product_on_a_gpu_takes_the_chain_behind_it_on_the_way,
         calls_that_keep_the_order_of_elements_go_chunk_by_chunk_or_in_one_kernel,
         casts_are_of_the_chains_on_a_gpu_that_they_lead_into_and_out_of,
         a_chain_on_a_gpu_is_cut_after_16_calls_behind_casts_and_after_updates,

@@ -138,7 +138,7 @@ START_TEST(another_kind_than_the_ops_allow_is_noticed)
     expect_run(made, 0, FUSED_ADDITION, 2, "does not add");
     on_gpu = true;
     made = PLAN(updated);
-    expect_run(made, 0, FUSED_EPILOGUE, 2, "no epilogue");
+    expect_run(made, 0, FUSED_EPILOGUE, 2, "updates a state");
     expect_run(made, 0, FUSED_CHAIN, 2, "not pointwise");
     made = PLAN(epilogue);
     expect_run(made, 0, FUSED_EPILOGUE, 2, "no product");
@@ -180,21 +180,25 @@ START_TEST(an_addition_into_another_buffer_than_the_state_is_noticed)
 }
 END_TEST
 
-START_TEST(epilogues_of_relu_or_without_a_row_are_noticed)
+START_TEST(epilogues_that_lose_a_result_or_update_are_noticed)
 {
     on_gpu = true;
-    trama_value *column = trama_parameter(p, "column", TRAMA_F64, TRAMA_SHAPE(12, 1), &init);
-    trama_value *one = trama_parameter(p, "one", TRAMA_F64, TRAMA_SHAPE(1, 8), &init), *line = trama_matmul(one, w);
-    trama_value *turned = trama_add(trama_relu(trama_matmul(x, w)), row), *twice = trama_add(line, line),
-                *columns = trama_relu(trama_add(trama_matmul(x, w), column)),
-                *rows = trama_relu(trama_add(trama_matmul(x, w), row));
-    const plan *made = PLAN(turned);
-    expect_run(made, 0, FUSED_EPILOGUE, 2, "may lose NaN");
-    expect_run(made, 0, FUSED_EPILOGUE, 3, "one epilogue");
-    expect_run(made, 0, FUSED_EPILOGUE, 1, "one epilogue");
-    expect_run(PLAN(columns), 0, FUSED_EPILOGUE, 2, "no row");
-    expect_run(PLAN(twice), 0, FUSED_EPILOGUE, 2, "another call than the next one");
+    trama_value *product = trama_matmul(x, w), *rows = trama_relu(trama_add(product, row)),
+                *gated = trama_mul(trama_relu(product), product), *updated = sgd(w, trama_neg(squares()), 0.5);
+    const plan *made = PLAN(gated);
+    expect_run(made, 0, FUSED_EPILOGUE, 1, "1 to 16 epilogues");
+    expect_run(made, 0, FUSED_EPILOGUE, 2, "read by another call");
+    made = PLAN(updated);
+    expect_run(made, 0, FUSED_EPILOGUE, 2, "goes on behind it");
+    expect_run(made, 0, FUSED_EPILOGUE, 3, "updates a state");
     made = PLAN(rows);
+    operand_of(made, call_of(made, 0)->out[0])->access = ACCESS_WRITE;
+    expect(made, "for other steps");
+    operand_of(made, call_of(made, 0)->out[0])->access = ACCESS_NONE;
+    const plan_region before = operand_of(made, call_of(made, 0)->in[0])->region;
+    operand_of(made, call_of(made, 0)->in[0])->region = operand_of(made, call_of(made, 2)->out[0])->region;
+    expect(made, "reads memory that an epilogue writes");
+    operand_of(made, call_of(made, 0)->in[0])->region = before;
     made->gpus.at[0] = false;
     expect(made, "only GPUs");
 }
@@ -283,7 +287,7 @@ int main(void)
         another_kind_than_the_ops_allow_is_noticed,
         an_addition_that_loses_a_result_or_a_value_is_noticed,
         an_addition_into_another_buffer_than_the_state_is_noticed,
-        epilogues_of_relu_or_without_a_row_are_noticed,
+        epilogues_that_lose_a_result_or_update_are_noticed,
         calls_that_change_the_order_of_elements_are_noticed,
         a_chain_over_several_dtypes_or_of_an_own_op_is_noticed,
         chunks_that_overwrite_what_later_chunks_read_are_noticed,

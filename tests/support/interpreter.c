@@ -209,25 +209,21 @@ static bool run_call(run *r, walker *k, const plan_step *s, const plan_call *c, 
     return true;
 }
 
-/* A product and what is fused to it: nobody sees the results between, and where it is computed right into a state it
- * must not read that. */
+/* A product and what is fused to it: nobody else sees its result, and where it is computed right into a state it must
+ * not read that. */
 static bool run_product(run *r, walker *k, const plan_step *s, const plan_call *c)
 {
     const plan_operand *last = operand_of(k, s, c[c->fused.n - 1].out[0]);
     for (int t = 0; c->fused.kind == FUSED_ADDITION && t < r->w->program->nodes.at[c->node]->op->n_in; t++)
         if (operand_of(k, s, c->in[t])->region.shard == last->region.shard)
             return fail(r, k, "a product reads the state that it is computed into", &last->region);
-    for (int i = 0; i < c->fused.n; i++) {
-        const plan_operand *made = operand_of(k, s, c[i].out[0]);
-        if (i + 1 < c->fused.n && made->access != ACCESS_NONE)
-            return fail(r, k, "a result that is read elsewhere is fused away", &made->region);
+    const plan_operand *made = operand_of(k, s, c->out[0]);
+    if (made->access != ACCESS_NONE)
+        return fail(r, k, "a result that is read elsewhere is fused away", &made->region);
+    for (int i = 0; i < c->fused.n; i++)
         if (!run_call(r, k, s, &c[i], (slice){.n = -1}))
             return false;
-    }
-    for (int i = 0; i + 1 < c->fused.n; i++) {
-        const plan_region *made = &operand_of(k, s, c[i].out[0])->region;
-        forget_box(k, made->shard, &made->box);
-    }
+    forget_box(k, made->region.shard, &made->region.box);
     return true;
 }
 

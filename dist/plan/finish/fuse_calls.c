@@ -73,31 +73,6 @@ static bool is_addition(const step_calls *c, int i)
            c->at[i + 1].in[1] == c->at[i].out[0];
 }
 
-/* A row [n], possibly with dims of 1 before, of results [.., n]. */
-static bool is_row_of(const box *row, const box *result)
-{
-    return row->ndim && result->ndim && row->n[row->ndim - 1] == result->n[result->ndim - 1] &&
-           box_count(row) == result->n[result->ndim - 1];
-}
-
-/* Whether the kernel of product i can compute the call behind it: the addition of a row. Relu is no epilogue, as
- * cuBLASLt computes it as max(x, 0), which may lose NaN: on an H200 cuBLASLt 13.1 does so in products of f32, not of
- * halves. */
-static bool has_epilogue(const step_calls *c, int i)
-{
-    if (!is_for_next(c, i) || node_of(c, i + 1)->op->epilogue != TRAMA_EPILOGUE_ROW)
-        return false;
-    const int made = c->at[i].out[0], other = c->at[i + 1].in[c->at[i + 1].in[0] == made];
-    return is_row_of(&region_of(c, other)->box, &region_of(c, made)->box);
-}
-
-static fused_run fuse_product(const step_calls *c, int i)
-{
-    if (is_addition(c, i))
-        return (fused_run){FUSED_ADDITION, 2};
-    return plan_on_gpu(c->p, c->step->place) && has_epilogue(c, i) ? (fused_run){FUSED_EPILOGUE, 2} : (fused_run){0};
-}
-
 /* ---- Calls that keep the order of elements ---- */
 
 /* Whether call i is pointwise over the n elements of the step's first result; its operands have n elements or one. */
@@ -161,6 +136,40 @@ static int chain_end(const step_calls *c, int i)
         if (node_of(c, end++)->op->updates)
             break;
     return end;
+}
+
+/* ---- Products with calls behind them ---- */
+
+/* The calls of the chain behind product i, which its kernel may compute on the way: all that read the product are among
+ * them, none updates state (the chain alone then takes no more kernels), and none writes what the product reads. Relu
+ * is left to kernels of our own, as cuBLASLt computes it as max(x, 0), which may lose NaN: on an H200 cuBLASLt 13.1
+ * does so in products of f32, not of halves. */
+static int count_epilogues(const step_calls *c, int i)
+{
+    const plan_call *made = &c->at[i];
+    if (i + 1 >= c->step->n_calls || !plan_on_gpu(c->p, c->step->place) || !is_internal(c, made->out[0]) ||
+        dtype_of(c, made->out[0]) != node_of(c, i + 1)->out[0]->dtype ||
+        box_count(&region_of(c, made->out[0])->box) != box_count(&region_of(c, c->at[i + 1].out[0])->box))
+        return 0;
+    const int end = chain_end(c, i + 1);
+    if (end == i + 1 || node_of(c, end - 1)->op->updates)
+        return 0;
+    for (int k = end; k < c->step->n_calls; k++)
+        if (count_reads(c, k, made->out[0]))
+            return 0;
+    for (int k = i + 1; k < end; k++)
+        for (int t = 0; t < node_of(c, i)->op->n_in; t++)
+            if (made->in[t] >= 0 && region_of(c, made->in[t])->shard == region_of(c, c->at[k].out[0])->shard)
+                return 0;
+    return end - i - 1;
+}
+
+static fused_run fuse_product(const step_calls *c, int i)
+{
+    if (is_addition(c, i))
+        return (fused_run){FUSED_ADDITION, 2};
+    const int n = count_epilogues(c, i);
+    return n ? (fused_run){FUSED_EPILOGUE, 1 + n} : (fused_run){0};
 }
 
 /* `sums`: the sum before the step's calls can be of the first chain. */
