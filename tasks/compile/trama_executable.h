@@ -153,7 +153,7 @@ typedef struct trama_traffic {
     size_t size;                        /* bytes of this struct, or 0: trama_base.h, "Structs that may grow"; set before
                                            the call */
     int64_t messages;                   /* received and sent */
-    int64_t bytes_received, bytes_sent; /* in messages and in collectives */
+    int64_t bytes_received, bytes_sent; /* in messages, in collectives, and between places of this rank */
     int64_t bound;    /* bytes that this rank must receive at least for layouts without partials: the elements that its
                          processes lack, where the processes of one place share theirs */
     int steps, tasks; /* steps of the plan; steps that are no messages */

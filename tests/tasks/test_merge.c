@@ -195,7 +195,8 @@ START_TEST(micro_steps_that_sync_keep_less)
         merge_how_beside_plain(meshes[i], TRAMA_F64, true, 4, TRAMA_MERGE_SYNC_EACH, 4, uneven, n_ranks > 1 ? 4 : 10,
                                1e-10);
     }
-    if (n_ranks == 1) { /* which then has the boxes of all processes */
+    const char *device = getenv("TRAMA_DEVICE");
+    if (n_ranks == 1 && (!device || !strcmp(device, "cpu"))) { /* the boxes of all processes; GPUs keep products, too */
         size_t whole = 64 * 256 * sizeof(double), terms = bytes_of_split_weight(TRAMA_MERGE_AVG),
                synced = bytes_of_split_weight(TRAMA_MERGE_SYNC_EACH);
         /* the weight and four sums of terms; or the weight, one sum, and the terms of one micro-step, which do not stay */

@@ -23,8 +23,9 @@ START_TEST(a_step_moves_what_its_plan_says)
             demand(in == planned.bytes_received - planned.collective_received &&
                        out == planned.bytes_sent - planned.collective_sent && n == planned.messages,
                    "mesh %s: %" PRId64 " B in, %" PRId64 " B out, %" PRId64 " messages; planned %" PRId64 ", %" PRId64
-                   ", %" PRId64,
-                   meshes[i], in, out, n, planned.bytes_received, planned.bytes_sent, planned.messages);
+                   ", %" PRId64 ", without %" PRId64 " and %" PRId64 " B by NCCL",
+                   meshes[i], in, out, n, planned.bytes_received, planned.bytes_sent, planned.messages,
+                   planned.collective_received, planned.collective_sent);
         }
         network_loss(&net);
         samples_free(&s);
