@@ -82,7 +82,7 @@
 #define COMPUTE_TRAMA_F64 TRAMA_F64
 #define COMPUTE_TRAMA_BF16 COMPUTE_HALF
 #define COMPUTE_TRAMA_F16 COMPUTE_HALF
-#ifdef __cplusplus /* on GPUs, with functions that keep the digits of a half (TRAMA_HALF in formula.h) */
+#ifdef __cplusplus /* on GPUs, with functions that keep the digits of a half (TRAMA_HALF in smooth.h) */
 #define COMPUTE_HALF TRAMA_HALF
 #else
 #define COMPUTE_HALF TRAMA_F32

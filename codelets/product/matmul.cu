@@ -7,6 +7,7 @@
 #include "blas_gpu.h"
 #include "kernel.h"
 #include "ops.h"
+#include "plain_product.cuh"
 #include "product.h"
 #include "reduce.cuh"
 #include "small.h"
@@ -58,80 +59,6 @@ static bool multiply_vector(const trama_call *call, const product *p, const gpu 
     r.weight_step = by_rows ? p->row[2] : p->column[1];
     return with_float(out.dtype,
                       [&](auto zero) { reduce_all<dot_of<decltype(zero)>>(r, matrix->stride[along] == 1, call, g); });
-}
-
-/* ---- Plain tiles --------------------------------------------------------------------------------- */
-
-/* Products of a batch, or their sum, in tiles of out. Integers are computed modulo 2^32 or 2^64, halves in f32. */
-struct tiled_product {
-    product p;
-    divisor across, down; /* tiles */
-    grid_walk<3> batch;
-    int64_t terms; /* products in a sum; else 1 */
-};
-template <typename T> struct wrapped;
-#define WRAPPED(dtype, type, unused)                                                                                   \
-    template <> struct wrapped<type> {                                                                                 \
-        typedef WRAP_##dtype number;                                                                                   \
-    };
-EACH_REAL(WRAPPED, )
-EACH_INTEGER(WRAPPED, )
-template <> struct wrapped<trama_bf16> {
-    typedef float number;
-};
-template <> struct wrapped<trama_f16> {
-    typedef float number;
-};
-
-enum { TILE = 32, TILE_ROWS = 8 };
-template <typename T> __global__ void multiply_tiles(tiled_product t)
-{
-    typedef typename wrapped<T>::number number;
-    __shared__ number xs[TILE][TILE + 1], ys[TILE][TILE + 1];
-    const int64_t rest = quotient(t.across, blockIdx.x), batch = quotient(t.down, rest);
-    const int64_t row = (rest - batch * t.down.by) * TILE, column = (blockIdx.x - rest * t.across.by) * TILE;
-    const int tx = (int)threadIdx.x, ty = (int)threadIdx.y;
-    const product &p = t.p;
-    number sum[TILE / TILE_ROWS] = {};
-    int64_t at[3];
-
-    for (int64_t term = 0; term < t.terms; term++) {
-        grid_walk_at(t.batch, batch + term, at);
-        const T *x = (const T *)t.batch.data[1] + at[1], *y = (const T *)t.batch.data[2] + at[2];
-        for (int64_t l = 0; l < p.k; l += TILE) {
-            for (int i = ty; i < TILE; i += TILE_ROWS) {
-                const bool in_x = row + i < p.m && l + tx < p.k, in_y = l + i < p.k && column + tx < p.n;
-                xs[i][tx] = in_x ? (number)of<T>::load(x[(row + i) * p.row[1] + (l + tx) * p.column[1]]) : number(0);
-                ys[i][tx] = in_y ? (number)of<T>::load(y[(l + i) * p.row[2] + (column + tx) * p.column[2]]) : number(0);
-            }
-            __syncthreads();
-            const int n = p.k - l < TILE ? (int)(p.k - l) : TILE;
-            for (int k = 0; k < n; k++)
-#pragma unroll
-                for (int i = 0; i < TILE / TILE_ROWS; i++)
-                    sum[i] += xs[ty + i * TILE_ROWS][k] * ys[k][tx];
-            __syncthreads();
-        }
-    }
-    T *out = (T *)t.batch.data[0] + at[0];
-#pragma unroll
-    for (int i = 0; i < TILE / TILE_ROWS; i++) {
-        const int64_t m = row + ty + i * TILE_ROWS, n = column + tx;
-        if (m >= p.m || n >= p.n)
-            continue;
-        T *to = out + m * p.row[0] + n * p.column[0];
-        const number product = p.alpha == 1 ? sum[i] : (number)(p.alpha * (double)sum[i]);
-        *to = of<T>::store(p.beta == 0 ? product : product + (number)of<T>::load(*to));
-    }
-}
-
-static void multiply_plainly(const product *p, trama_dtype dtype, const grid_walk<3> &batch, bool sums, const gpu *g)
-{
-    const tiled_product t = {*p, divisor_of((p->n + TILE - 1) / TILE), divisor_of((p->m + TILE - 1) / TILE), batch,
-                             sums ? batch.count : 1};
-    const unsigned tiles = (unsigned)(t.across.by * t.down.by * (sums ? 1 : batch.count));
-    with_number(dtype,
-                [&](auto zero) { GPU_LAUNCH(multiply_tiles<decltype(zero)>, tiles, dim3(TILE, TILE_ROWS), g, t); });
 }
 
 /* ---- Copies of matrices that cuBLASLt does not read ------------------------------------------------ */
@@ -390,16 +317,23 @@ static const trama_view *row_of(const trama_call *call, const trama_view *made)
     return (row->extent[last] == 1 || row->stride[last] == 1) && (uintptr_t)row->data % 16 == 0 ? row : NULL;
 }
 
+static int count_reads(const trama_call *call, const trama_view *made)
+{
+    int n = 0;
+    for (int t = 0; t < call->n_in; t++)
+        n += call->in[t].data == made->data;
+    return n;
+}
+
 /* Whether the first of the calls alone reads the product, and adds a row that cuBLASLt can read. */
 static const trama_view *row_alone(const trama_view *made, int n_more, const trama_call *more)
 {
-    int reads = 0, first = 0;
-    for (int i = 0; i < n_more; i++)
-        for (int t = 0; t < more[i].n_in; t++) {
-            reads += more[i].in[t].data == made->data;
-            first += i == 0 && more[i].in[t].data == made->data;
-        }
-    return reads == 1 && first && more[0].op->epilogue == TRAMA_EPILOGUE_ROW ? row_of(&more[0], made) : NULL;
+    int reads = 0;
+    for (int i = 1; i < n_more; i++)
+        reads += count_reads(&more[i], made);
+    return reads == 0 && count_reads(&more[0], made) == 1 && more[0].op->epilogue == TRAMA_EPILOGUE_ROW
+               ? row_of(&more[0], made)
+               : NULL;
 }
 
 extern "C" int cuda_matmul_then(const trama_call *call, int n_more, const trama_call *more, const unsigned *inner,
