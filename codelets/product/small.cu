@@ -38,16 +38,6 @@ struct small_product {
     bool adds; /* to out */
 };
 
-/* A lane's part of what a warp takes at a time. */
-template <bool WIDE> struct taken;
-template <> struct taken<true> {
-    typedef pack<float, 4> type[FOURS];
-};
-template <> struct taken<false> {
-    typedef float type[ONES];
-};
-template <bool WIDE> using taken_of = typename taken<WIDE>::type;
-
 /* A warp's part of an operand, in shared memory. ALONG: four neighbours are terms of a line, else lines of a term. */
 template <bool ALONG> struct small_part {
     static __device__ inline int line(int e)
@@ -89,21 +79,21 @@ template <bool ALONG> struct small_part {
         }
     }
     /* The same one by one. */
-    static __device__ inline void fetch(float (&to)[ONES], const small_operand &a, int from, int first, int end,
-                                        int lane)
+    static __device__ inline void fetch(pack<float, 1> (&to)[ONES], const small_operand &a, int from, int first,
+                                        int end, int lane)
     {
         const int l = from + line(lane), t = first + term(lane), lines = ALONG ? 1 : 0, terms = ALONG ? 0 : 32 / TILE;
         const int64_t step = ALONG ? a.line_step : terms * a.term_step;
         const float *at = a.data + l * a.line_step + t * a.term_step;
 #pragma unroll
         for (int i = 0; i < ONES; i++, at += step)
-            to[i] = l + i * lines < a.lines && t + i * terms < end ? *at : 0;
+            to[i].at[0] = l + i * lines < a.lines && t + i * terms < end ? *at : 0;
     }
-    static __device__ inline void put(float *to, const float (&from)[ONES], int lane)
+    static __device__ inline void put(float *to, const pack<float, 1> (&from)[ONES], int lane)
     {
 #pragma unroll
         for (int i = 0; i < ONES; i++)
-            to[at(line(i * 32 + lane), term(i * 32 + lane))] = from[i];
+            to[at(line(i * 32 + lane), term(i * 32 + lane))] = from[i].at[0];
     }
     /* Four terms of a thread's R lines. */
     template <int R> static __device__ inline void get(float (&to)[4][R], const float *from, int who, int all, int term)
@@ -137,9 +127,11 @@ static __device__ inline void sum_part(float (&sum)[LINES_X][LINES_Y], const sma
     typedef small_part<ALONG_X> part_x;
     typedef small_part<ALONG_Y> part_y;
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    taken_of<WIDE> x, y;
+    constexpr int each = WIDE ? 4 : 1;
+    pack<float, each> x[ONES / each], y[ONES / each];
+    const auto first_of = [&](int round) { return (round * WARPS + warp) * s.each; };
     const auto fetch = [&](int round) {
-        const int first = (round * WARPS + warp) * s.each, end = min(first + s.each, s.terms);
+        const int first = first_of(round), end = min(first + s.each, s.terms);
         part_x::fetch(x, s.x, row, first, end, lane);
         part_y::fetch(y, s.y, column, first, end, lane);
     };
@@ -155,7 +147,7 @@ static __device__ inline void sum_part(float (&sum)[LINES_X][LINES_Y], const sma
         __syncwarp();
         if (WIDE && round + 1 < s.rounds)
             fetch(round + 1);
-        const int terms = min(s.each, s.terms - (round * WARPS + warp) * s.each);
+        const int terms = min(s.each, s.terms - first_of(round));
 #pragma unroll 1
         for (int t = 0; t < terms; t += 4) {
             float xs[4][LINES_X], ys[4][LINES_Y];
@@ -221,16 +213,20 @@ static_assert(THREADS == TILE * TILE, "a thread for each element of a tile");
 static small_operand operand_of(const void *data, int64_t lines, int64_t terms, int64_t line_step, int64_t term_step)
 {
     const bool along = term_step == 1;
-    const int64_t unit = along ? term_step : line_step, other = along ? line_step : term_step;
-    const bool wide = unit == 1 && (other | (along ? terms : lines)) % 4 == 0 && (uintptr_t)data % 16 == 0;
+    const int64_t fours = along ? line_step | terms : term_step | lines;
+    const bool wide = (along || line_step == 1) && fours % 4 == 0 && (uintptr_t)data % 16 == 0;
     return {(const float *)data, (int)lines, line_step, term_step, wide};
+}
+
+static int64_t tiles_of(int64_t m, int64_t n)
+{
+    return (m + TILE - 1) / TILE * ((n + TILE - 1) / TILE);
 }
 
 /* A tile for each multiprocessor, and a second one; sums that are not so long that more blocks should share them. */
 static bool is_small(const product *p, bool chained, const gpu *g)
 {
-    const int64_t tiles = (p->m + TILE - 1) / TILE * ((p->n + TILE - 1) / TILE);
-    return p->m < INT32_MAX && p->n < INT32_MAX && tiles <= 2 * (int64_t)g->multiprocessors &&
+    return p->m < INT32_MAX && p->n < INT32_MAX && tiles_of(p->m, p->n) <= 2 * (int64_t)g->multiprocessors &&
            p->k <= (chained ? MOST_TERMS_CHAINED : MOST_TERMS);
 }
 
@@ -254,7 +250,7 @@ static small_product small_of(const blas_job *job)
 template <bool WIDE, bool CHAINED>
 static void launch(const small_product &s, const chain_walk &w, const chain_program &p, const gpu *g)
 {
-    const unsigned tiles = (unsigned)((s.x.lines + TILE - 1) / TILE * ((s.y.lines + TILE - 1) / TILE));
+    const unsigned tiles = (unsigned)tiles_of(s.x.lines, s.y.lines);
     const bool along_x = s.x.term_step == 1, along_y = s.y.term_step == 1;
     if (along_x && along_y)
         GPU_LAUNCH((multiply_small<true, true, WIDE, CHAINED>), tiles, THREADS, g, s, w, p);
@@ -328,15 +324,10 @@ bool small_run(const blas_job *job, int n_more, const trama_call *more, const tr
     chain.inner = inner;
     chain.headed = true;
     chain.sum = product;
-    size_t size[CHAIN_ARRAYS];
     pack_walk<CHAIN_ARRAYS> walk;
     chain_draft d;
     if (s.adds || !may_follow(s, n_more, more) || !chain_draft_of(&d, &chain) || d.casts || d.empty ||
-        d.program.update >= 0 || d.dtype != TRAMA_F32)
-        return false;
-    for (int a = 0; a < CHAIN_ARRAYS; a++)
-        size[a] = sizeof(float);
-    if (!pack_walk_of(&walk, d.walk, size, 1))
+        d.program.update >= 0 || d.dtype != TRAMA_F32 || !pack_walk_of(&walk, d.walk, d.size, 1))
         return false;
     launch<true>(s, chain_walk_of(walk), d.program, g);
     return true;

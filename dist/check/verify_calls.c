@@ -81,25 +81,30 @@ static const char *check_passed_on(const fused_calls *f, int i)
     return NULL;
 }
 
-/* The result of the last call is written while the product reads its operands. */
+/* Whether the product at the run's begin reads the memory of an operand. */
+static bool product_reads(const fused_calls *f, int operand)
+{
+    const plan_call *product = &f->call[f->first];
+    for (int t = 0; t < node_of(f, f->first)->op->n_in; t++)
+        if (product->in[t] >= 0 && overlap(f, product->in[t], operand))
+            return true;
+    return false;
+}
+
+/* A product of which the next call makes the result: that is written while the product reads its operands. */
 static const char *check_product(const fused_calls *f)
 {
-    const int last = f->first + f->n - 1, result = f->call[last].out[0];
+    const int made = f->call[f->first].out[0], result = f->call[f->first + 1].out[0];
     if (!node_of(f, f->first)->op->product)
         return "its first call is no product";
-    for (int i = f->first; i < last; i++) {
-        const char *problem = check_passed_on(f, i);
-        if (problem)
-            return problem;
-        if (dtype_of(f, f->call[i].out[0]) != dtype_of(f, result))
-            return "its results are of different dtypes";
-        if (box_count(box_of(f, f->call[i].out[0])) != box_count(box_of(f, result)))
-            return "its results are of different sizes";
-    }
-    for (int t = 0; t < node_of(f, f->first)->op->n_in; t++)
-        if (f->call[f->first].in[t] >= 0 && overlap(f, f->call[f->first].in[t], result))
-            return "the product reads the memory that it is computed into";
-    return NULL;
+    const char *problem = check_passed_on(f, f->first);
+    if (problem)
+        return problem;
+    if (dtype_of(f, made) != dtype_of(f, result))
+        return "its results are of different dtypes";
+    if (box_count(box_of(f, made)) != box_count(box_of(f, result)))
+        return "its results are of different sizes";
+    return product_reads(f, result) ? "the product reads the memory that it is computed into" : NULL;
 }
 
 /* The BLAS gets the factor before it starts, from the host; told 0 it does not multiply, and NaN would be lost. */
@@ -170,21 +175,27 @@ static const char *check_counts(const fused_calls *f, int i, int64_t n, bool bro
     return NULL;
 }
 
-static const char *check_elements(const fused_calls *f, bool broadcasts)
+/* The results of all calls have n elements, and no call writes what another reads elsewhere. */
+static const char *check_each(const fused_calls *f, int64_t n, bool broadcasts)
 {
-    const int64_t n = box_count(box_of(f, f->call[f->first + f->n - 1].out[0]));
-    const bool sums = f->first == 0 && f->step->n_terms;
     const char *problem = NULL;
-    if (f->n + sums < 2)
-        return "it is one call alone";
-    if (sums && box_count(box_of(f, f->step->sum)) != n)
-        return "the sum before it has another number of elements";
     for (int i = f->first; i < f->first + f->n && !problem; i++) {
         problem = check_counts(f, i, n, broadcasts);
         for (int o = 0; o < node_of(f, i)->op->n_out && !problem; o++)
             problem = check_writes(f, f->first, f->call[i].out[o]);
     }
     return problem;
+}
+
+static const char *check_elements(const fused_calls *f, bool broadcasts)
+{
+    const int64_t n = box_count(box_of(f, f->call[f->first + f->n - 1].out[0]));
+    const bool sums = f->first == 0 && f->step->n_terms;
+    if (f->n + sums < 2)
+        return "it is one call alone";
+    if (sums && box_count(box_of(f, f->step->sum)) != n)
+        return "the sum before it has another number of elements";
+    return check_each(f, n, broadcasts);
 }
 
 static const char *check_chunks(const fused_calls *f)
@@ -269,17 +280,10 @@ static const char *check_epilogue(const fused_calls *f)
         if (f->call[i].fused.n > chain.first + chain.n - i)
             return "a run within it goes on behind it";
         problem = node_of(f, i)->op->updates ? "an epilogue updates a state" : check_chained(f, i, dtype_of(f, made));
-        for (int t = 0; t < node_of(f, f->first)->op->n_in && !problem; t++)
-            if (f->call[f->first].in[t] >= 0 && overlap(f, f->call[f->first].in[t], f->call[i].out[0]))
-                problem = "the product reads memory that an epilogue writes";
-        if (!problem && box_count(box_of(f, f->call[i].out[0])) != box_count(box_of(f, made)))
-            problem = "its results are of different sizes";
-        if (!problem)
-            problem = check_counts(&chain, i, box_count(box_of(f, made)), true);
-        if (!problem)
-            problem = check_writes(&chain, i, f->call[i].out[0]);
+        if (!problem && product_reads(f, f->call[i].out[0]))
+            problem = "the product reads memory that an epilogue writes";
     }
-    return problem;
+    return problem ? problem : check_each(&chain, box_count(box_of(f, made)), true);
 }
 
 /* ---- Values that a step keeps to itself ---- */

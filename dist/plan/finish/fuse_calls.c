@@ -40,6 +40,16 @@ static bool is_internal(const step_calls *c, int operand)
     return plan_step_operand(c->p, c->step, operand)->access == ACCESS_NONE;
 }
 
+/* Whether call k writes the shard of an operand of call i. */
+static bool writes_operand(const step_calls *c, int k, int i)
+{
+    const int written = region_of(c, c->at[k].out[0])->shard;
+    for (int t = 0; t < node_of(c, i)->op->n_in; t++)
+        if (c->at[i].in[t] >= 0 && region_of(c, c->at[i].in[t])->shard == written)
+            return true;
+    return false;
+}
+
 /* Whether call i + 1 alone sees the result of call i, as one of its operands, and writes nothing that call i reads. */
 static bool is_for_next(const step_calls *c, int i)
 {
@@ -49,10 +59,7 @@ static bool is_for_next(const step_calls *c, int i)
     for (int k = i + 2; k < c->step->n_calls; k++)
         if (count_reads(c, k, made->out[0]))
             return false;
-    for (int t = 0; t < node_of(c, i)->op->n_in; t++)
-        if (made->in[t] >= 0 && region_of(c, made->in[t])->shard == region_of(c, c->at[i + 1].out[0])->shard)
-            return false;
-    return true;
+    return !writes_operand(c, i + 1, i);
 }
 
 /* ---- Products ---- */
@@ -158,9 +165,8 @@ static int count_epilogues(const step_calls *c, int i)
         if (count_reads(c, k, made->out[0]))
             return 0;
     for (int k = i + 1; k < end; k++)
-        for (int t = 0; t < node_of(c, i)->op->n_in; t++)
-            if (made->in[t] >= 0 && region_of(c, made->in[t])->shard == region_of(c, c->at[k].out[0])->shard)
-                return 0;
+        if (writes_operand(c, k, i))
+            return 0;
     return end - i - 1;
 }
 
