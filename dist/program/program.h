@@ -200,6 +200,9 @@ bool program_is_short(trama_program *program, trama_where where, const char *cal
 void *program_fail(trama_program *program, trama_where where, trama_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Keeps the thread's last message as the program's first error. Returns NULL. */
+void *program_keep_error(trama_program *program, trama_status status);
+
 /* The input or state with that name, other than `except`; or NULL. */
 trama_value *program_leaf_named(trama_program *p, const char *name, const trama_value *except);
 
