@@ -35,7 +35,7 @@ split_form_function reshape_split_form, cumsum_split_form, cumprod_split_form, r
 view_function reshape_view, stride_view;
 /* dist/network */
 infer_function attention_infer, norm_infer, norm_grad_infer, conv_infer, pool_infer;
-dtype_function attention_dtype, norm_dtype, norm_grad_dtype;
+dtype_function attention_dtype, norm_dtype, norm_grad_dtype, unpool_dtype;
 gradient_function attention_gradient, attention_grad_gradient, norm_gradient, norm_grad_gradient, conv_gradient,
     pool_gradient;
 split_form_function attention_split_form, norm_split_form, norm_grad_split_form, cross_entropy_split_form,

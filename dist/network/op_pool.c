@@ -60,6 +60,17 @@ void pool_gradient(const trama_node *node, trama_value *const *d_out, trama_valu
                                             : windows_apply(node, &trama_op_sum_pool, g, NULL, x);
 }
 
+/* ---- Element types ---- */
+
+trama_status unpool_dtype(const trama_node *node, trama_dtype *dtype)
+{
+    const trama_value *x = node->in[0];
+    if (!trama_dtype_is_float(x->dtype))
+        return trama_fail(node->where, TRAMA_E_DTYPE, "%s takes floats; %s is %s: cast it", node->op->name, x->name,
+                          trama_dtype_name(x->dtype));
+    return index_dtype(node, dtype);
+}
+
 /* ---- Builders ---- */
 
 static trama_value *append(trama_where where, const trama_op *op, trama_value *x, const trama_windows *w)

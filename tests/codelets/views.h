@@ -163,6 +163,21 @@ static inline bool near(trama_dtype dtype, double got, double want, double units
         return got >= half_round(dtype, want - slack) && got <= half_round(dtype, want + slack);
     return fabs(got - want) <= units * unit * fmax(1, fabs(want));
 }
+/* Units for halves that are rounded on the way, up to 4 times, by half a unit of 8 or 11 bits. */
+static inline double half_units(trama_dtype dtype)
+{
+    return 4 * (dtype == TRAMA_BF16 ? 0x1p16 : 0x1p13);
+}
+/* On a GPU the probabilities of halves are halves, as operands of products. */
+static inline bool rounds_probabilities(const trama_op *op, trama_dtype dtype)
+{
+#ifdef TESTS_ON_GPU
+    return is_half(dtype) && !strncmp(op->name, "attention", 9);
+#else
+    (void)op, (void)dtype;
+    return false;
+#endif
+}
 /* Without a word to Check where it holds: elements are many. */
 #define ck_near(dtype, got, want, units)                                                                               \
     do {                                                                                                               \
