@@ -9,6 +9,20 @@
 extern "C" {
 #endif
 
+/* The smaller and the larger of two extents, and one rounded up to a multiple. */
+static inline int64_t least(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+static inline int64_t most(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+static inline int64_t rounded_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
 /* Number of elements in the box. */
 int64_t view_count(const trama_view *view);
 /* The view without dim d, at index 0 of that dim; the other dims stay. */

@@ -156,4 +156,16 @@ static __host__ __device__ inline void grid_walk_at32(const grid_walk<N> &g, uin
         at[a] += i * g.step[0][a];
 }
 
+/* On the host: the offsets of index i of the first `ndim` dims. */
+template <int N> static inline void grid_walk_outer(const grid_walk<N> &g, int ndim, int64_t i, int64_t (&at)[N])
+{
+    for (int a = 0; a < N; a++)
+        at[a] = 0;
+    for (int d = ndim - 1; d >= 0; d--) {
+        for (int a = 0; a < N; a++)
+            at[a] += i % g.extent[d].by * g.step[d][a];
+        i /= g.extent[d].by;
+    }
+}
+
 #endif

@@ -4,35 +4,12 @@
 #define CODELETS_CONV_H
 
 #include "block.h"
+#include "conv_array.h"
 #include "scratch.h"
-#include "trama_op.h"
+#include "view.h"
 
-/* Spatial dims, with leading ones of extent 1; the most numbers that are summed in one product, its rows, and
- * its blocks of columns. */
-enum { CONV_SPACE = 3, CONV_SUMMED = 192, CONV_ROWS = 128, CONV_BLOCKS = 6 /* of columns */ };
-
-/* A box of a tensor [n, channels, space], or of weights [out, in, kernel]. Steps are in elements. */
-typedef struct conv_array {
-    char *data;
-    int64_t n[2], step[2];
-    int64_t space[CONV_SPACE], space_step[CONV_SPACE], offset[CONV_SPACE];
-} conv_array;
-
-/* Of a view with 3 to 5 dims. */
-conv_array conv_array_of(const trama_view *view);
-
-/* The attribute from `slot` on of spatial dim d of CONV_SPACE, whose leading ones have the value `leading`. */
-int64_t conv_attribute(const trama_call *call, int slot, int d, int64_t leading);
-
-static inline int64_t least(int64_t x, int64_t y)
-{
-    return x < y ? x : y;
-}
-
-static inline int64_t most(int64_t x, int64_t y)
-{
-    return x > y ? x : y;
-}
+/* The most numbers that are summed in one product, its rows, and its blocks of columns. */
+enum { CONV_SUMMED = 192, CONV_ROWS = 128, CONV_BLOCKS = 6 /* of columns */ };
 
 /* distance / step, rounded up */
 static inline int64_t conv_steps(int64_t distance, int64_t step)
@@ -96,11 +73,8 @@ typedef struct conv_type {
 
 /* A call, and the memory that its products share. */
 typedef struct conv {
-    trama_dtype dtype;
-    const conv_type *type; /* of the dtype */
-    conv_array x, w, y;    /* of y = conv(x, w) */
-    int64_t stride[CONV_SPACE], dilation[CONV_SPACE], before[CONV_SPACE];
-    int64_t groups, in, out; /* groups of this box, and channels of each */
+    conv_call call;
+    const conv_type *type; /* of its dtype */
     conv_taps taps[CONV_SPACE];
     conv_run *runs; /* [most of both] */
     int64_t *place; /* [most_columns] */

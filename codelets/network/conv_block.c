@@ -188,35 +188,6 @@ static const conv_type types[TRAMA_N_DTYPES] = {EACH_FLOAT(CONV_TYPE, )};
 
 /* ---- Calls ---- */
 
-conv_array conv_array_of(const trama_view *view)
-{
-    conv_array a = {.data = view->data};
-    for (int d = 0; d < CONV_SPACE; d++)
-        a.space[d] = 1;
-    for (int d = 0; d < 2; d++) {
-        a.n[d] = view->extent[d];
-        a.step[d] = view->stride[d];
-    }
-    for (int d = 2; d < view->ndim; d++) {
-        const int to = d + CONV_SPACE - view->ndim;
-        a.space[to] = view->extent[d];
-        a.space_step[to] = view->stride[d];
-        a.offset[to] = view->offset[d];
-    }
-    return a;
-}
-
-int64_t conv_attribute(const trama_call *call, int slot, int d, int64_t leading)
-{
-    const int first = CONV_SPACE - (call->in[0].ndim - 2);
-    return d < first ? leading : call->attributes->integer[slot + d - first];
-}
-
-static int64_t elements(const conv_array *a)
-{
-    return a->space[0] * a->space[1] * a->space[2];
-}
-
 static int64_t *take_numbers(int64_t **next, int64_t n)
 {
     int64_t *numbers = *next;
@@ -226,33 +197,19 @@ static int64_t *take_numbers(int64_t **next, int64_t n)
 
 bool conv_start(conv *v, const trama_call *call, int x, int w, int y)
 {
-    const trama_view *tensors[3] = {&call->in[0], &call->in[1], &call->out[0]};
-    const int64_t groups = call->attributes->integer[CONV_GROUPS];
-    *v = (conv){.dtype = call->out[0].dtype,
-                .type = &types[call->out[0].dtype],
-                .x = conv_array_of(tensors[x]),
-                .w = conv_array_of(tensors[w]),
-                .y = conv_array_of(tensors[y])};
+    *v = (conv){.call = conv_call_of(call, x, w, y), .type = &types[call->out[0].dtype]};
     if (!v->type->size)
         kernel_impossible(call, "a convolution is for floats");
-    for (int d = 0; d < CONV_SPACE; d++) {
-        v->stride[d] = conv_attribute(call, CONV_STRIDE, d, 1);
-        v->dilation[d] = conv_attribute(call, CONV_DILATION, d, 1);
-        v->before[d] = conv_attribute(call, CONV_BEFORE, d, 0);
-    }
-    const int64_t out = tensors[w]->global[0] / groups;
-    v->groups = groups == 1 ? 1 : out ? v->w.n[0] / out : 0;
-    v->in = v->w.n[1];
-    v->out = groups == 1 ? v->w.n[0] : out;
-    const int64_t weights = v->w.space[0] * v->w.space[1] * v->w.space[2] * most(v->in, v->out);
-    const int64_t positions = v->y.n[0] * most(elements(&v->x), elements(&v->y));
+    const int64_t weights =
+        v->call.w.space[0] * v->call.w.space[1] * v->call.w.space[2] * most(v->call.in, v->call.out);
+    const int64_t positions = v->call.y.n[0] * most(conv_elements(&v->call.x), conv_elements(&v->call.y));
     v->most_columns =
         least(CONV_BLOCKS, (most(weights, positions) + v->type->columns - 1) / v->type->columns) * v->type->columns;
     v->most_summed = least(CONV_SUMMED, most(weights, v->most_columns));
-    const int64_t rows = (least(CONV_ROWS, most(v->in, v->out)) + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
+    const int64_t rows = (least(CONV_ROWS, most(v->call.in, v->call.out)) + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
     int64_t places = 0;
     for (int d = 0; d < CONV_SPACE; d++)
-        places += v->w.space[d];
+        places += v->call.w.space[d];
     const size_t numbers = v->type->size * (size_t)v->most_columns;
     char *all = scratch_take(&v->memory, 0, numbers * (size_t)(v->most_summed + rows));
     const int64_t runs = most(v->most_columns, v->most_summed);
@@ -266,8 +223,8 @@ bool conv_start(conv *v, const trama_call *call, int x, int w, int y)
     memset(v->b, 0, numbers * (size_t)v->most_summed);
     int64_t *next = (int64_t *)(v->runs + runs);
     for (int d = 0; d < CONV_SPACE; d++) {
-        v->taps[d].at = take_numbers(&next, v->w.space[d]);
-        v->taps[d].offset = take_numbers(&next, v->w.space[d]);
+        v->taps[d].at = take_numbers(&next, v->call.w.space[d]);
+        v->taps[d].offset = take_numbers(&next, v->call.w.space[d]);
     }
     v->place = take_numbers(&next, v->most_columns);
     return true;

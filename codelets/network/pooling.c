@@ -5,17 +5,7 @@
 #include "conv.h"
 #include "index.h"
 #include "loop.h"
-
-/* x has the elements of windows, y and index the windows. plane: numbers for one image and channel of x. */
-typedef struct pool {
-    conv_array x, y, index;
-    int64_t global[CONV_SPACE]; /* of x */
-    int64_t kernel[CONV_SPACE], stride[CONV_SPACE], dilation[CONV_SPACE];
-    int64_t first[CONV_SPACE]; /* local index of x that position 0 of y reads at place 0 */
-    bool wide;                 /* the index is i64 */
-    double *plane;
-    scratch memory;
-} pool;
+#include "pooling.h"
 
 /* Windows [i, i + n) of a row of y. */
 typedef struct pool_run {
@@ -25,7 +15,7 @@ enum { RUN = 256 };
 
 typedef void pool_row(const pool *p, const pool_run *r);
 
-static pool pool_of(const trama_call *call, const trama_view *x, const trama_view *y, const trama_view *index)
+pool pool_of(const trama_call *call, const trama_view *x, const trama_view *y, const trama_view *index)
 {
     pool p = {
         .x = conv_array_of(x), .y = conv_array_of(y), .index = conv_array_of(index), .wide = index->dtype == TRAMA_I64};
@@ -238,14 +228,15 @@ void cpu_max_pool_at(const trama_call *call)
 static void add_to_planes(pool *p, trama_dtype dtype, pool_row *row)
 {
     const size_t bytes = sizeof(double) * (size_t)(p->x.space[0] * p->x.space[1] * p->x.space[2]);
-    p->plane = scratch_take(&p->memory, 0, bytes);
+    scratch memory = {0};
+    p->plane = scratch_take(&memory, 0, bytes);
     for (int64_t i = 0; p->plane && i < p->x.n[0]; i++)
         for (int64_t c = 0; c < p->x.n[1]; c++) {
             memset(p->plane, 0, bytes);
             each_row(p, i, c, row);
             sum_rows[dtype].keep(p, &(pool_run){.image = i, .channel = c});
         }
-    scratch_free(&p->memory);
+    scratch_free(&memory);
 }
 
 void cpu_sum_unpool(const trama_call *call)

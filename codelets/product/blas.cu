@@ -24,7 +24,7 @@ struct question {
     size_t workspace_bytes;
     uint32_t alignment[3];
     int dtype;
-    bool tf32, bias;
+    bool tf32, bias, wide;
 };
 
 struct answer {
@@ -36,18 +36,21 @@ struct answer {
 /* ---- Types ------------------------------------------------------------------------------------- */
 
 struct types {
-    cudaDataType matrix, scale;
+    cudaDataType matrix, out, scale;
     cublasComputeType_t compute;
 };
 
 /* False where cuBLASLt does not multiply the type. */
-static bool types_of(trama_dtype dtype, bool tf32, types *t)
+static bool types_of(trama_dtype dtype, bool wide, bool tf32, types *t)
 {
-    *t = {CUDA_R_32F, CUDA_R_32F, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
+    *t = {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
     if (dtype == TRAMA_F64)
-        *t = {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
-    else if (dtype == TRAMA_BF16 || dtype == TRAMA_F16)
-        *t = {dtype == TRAMA_F16 ? CUDA_R_16F : CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+        *t = {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
+    else if (dtype == TRAMA_BF16 || dtype == TRAMA_F16) {
+        t->matrix = dtype == TRAMA_F16 ? CUDA_R_16F : CUDA_R_16BF;
+        t->out = wide ? CUDA_R_32F : t->matrix;
+        t->compute = CUBLAS_COMPUTE_32F;
+    }
     return trama_dtype_is_float(dtype);
 }
 
@@ -81,7 +84,7 @@ bool blas_takes(int64_t rows, int64_t columns, int64_t row_step, int64_t column_
 static uint32_t alignment_of(const blas_job *job, int array)
 {
     const uint64_t all = (uint64_t)(uintptr_t)job->data[array] |
-                         (job->batches > 1 ? (uint64_t)job->step[array] * trama_dtype_size(job->dtype) : 0);
+                         (job->batches > 1 ? (uint64_t)(job->step[array] * blas_element(job, array)) : 0);
     uint32_t alignment = 16;
     while (all % alignment)
         alignment /= 2;
@@ -104,6 +107,7 @@ static bool ask(question *q, const blas_job *job, const gpu *g)
     q->dtype = job->dtype;
     q->tf32 = g->tf32 && job->dtype == TRAMA_F32;
     q->bias = job->bias != NULL;
+    q->wide = job->wide;
     return describe(&q->matrices[0], p->n, p->k, p->column[2], p->row[2]) &&
            describe(&q->matrices[1], p->k, p->m, p->column[1], p->row[1]) &&
            describe(&q->matrices[2], p->n, p->m, p->column[0], p->row[0]) && !q->matrices[2].transposed;
@@ -150,7 +154,7 @@ static void describe_matrix(cublasLtMatrixLayout_t to, const question *q, int i,
     const uint64_t rows = (uint64_t)(a->transposed ? a->columns : a->rows),
                    columns = (uint64_t)(a->transposed ? a->rows : a->columns);
 
-    must(cublasLtMatrixLayoutInit(to, t->matrix, rows, columns, a->ld), call);
+    must(cublasLtMatrixLayoutInit(to, i == 2 ? t->out : t->matrix, rows, columns, a->ld), call);
     SET_LAYOUT(to, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, batches);
     SET_LAYOUT(to, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, q->step[i]);
 }
@@ -215,7 +219,7 @@ bool blas_run(const blas_job *job, const trama_call *call, const gpu *g)
     question q;
     types t;
 
-    if (!types_of(job->dtype, g->tf32, &t) || job->batches > INT32_MAX || !ask(&q, job, g))
+    if (!types_of(job->dtype, job->wide, g->tf32, &t) || job->batches > INT32_MAX || !ask(&q, job, g))
         return false;
     answer *a = answer_to(q);
     if (a->known && !a->possible)

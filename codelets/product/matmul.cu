@@ -136,7 +136,7 @@ static int64_t block_extent(int64_t room, int64_t k)
 enum { LEAST_BLOCK = 64 };
 static bool run_blocks(const blas_job *job, const trama_call *call, const gpu *g)
 {
-    const int64_t size = (int64_t)trama_dtype_size(job->dtype);
+    const int64_t size = blas_element(job, 1);
     const size_t half = g->workspace_bytes / 512 * 256;
     const int64_t block = block_extent((int64_t)half / size, job->p.k);
 
@@ -147,7 +147,7 @@ static bool run_blocks(const blas_job *job, const trama_call *call, const gpu *g
             blas_job part = *job;
             part.p.m = job->p.m - i < block ? job->p.m - i : block;
             part.p.n = job->p.n - j < block ? job->p.n - j : block;
-            part.data[0] = (char *)job->data[0] + (i * job->p.row[0] + j * job->p.column[0]) * size;
+            part.data[0] = (char *)job->data[0] + (i * job->p.row[0] + j * job->p.column[0]) * blas_element(job, 0);
             part.data[1] = (char *)job->data[1] + i * job->p.row[1] * size;
             part.data[2] = (char *)job->data[2] + j * job->p.column[2] * size;
             part.workspace_bytes = half;
@@ -196,7 +196,6 @@ static blas_job job_of(const product *p, trama_dtype dtype, const grid_walk<3> &
 
 static bool run_batch(const blas_job *job, const trama_call *call, const gpu *g)
 {
-    const int64_t size = (int64_t)trama_dtype_size(job->dtype);
     bool readable = true;
     for (int array = 0; array < 3; array++)
         readable &= is_readable(&job->p, array);
@@ -206,11 +205,24 @@ static bool run_batch(const blas_job *job, const trama_call *call, const gpu *g)
     one.batches = 1;
     for (int64_t b = 0; b < job->batches; b++) {
         for (int array = 0; array < 3; array++)
-            one.data[array] = (char *)job->data[array] + b * job->step[array] * size;
+            one.data[array] = (char *)job->data[array] + b * job->step[array] * blas_element(job, array);
         if (!run_blocks(&one, call, g))
             return false; /* at the first one, since all are alike */
     }
     return true;
+}
+
+void product_run(const blas_job *job, const trama_call *call, const gpu *g)
+{
+    grid_walk<3> batch = {};
+    if (trama_dtype_is_float(job->dtype) && run_batch(job, call, g))
+        return;
+    batch.ndim = 1;
+    batch.count = job->batches;
+    batch.extent[0] = divisor_of(job->batches);
+    memcpy(batch.step[0], job->step, sizeof job->step);
+    memcpy(batch.data, job->data, sizeof job->data);
+    multiply_plainly(&job->p, job->dtype, job->wide, batch, false, g);
 }
 
 /* The part of the batch at index `outer` of its dims but the last; or at one of all its dims: one product. */
@@ -221,12 +233,10 @@ static grid_walk<3> batch_at(const grid_walk<3> &batch, int64_t outer, bool of_a
     part.extent[0] = of_all ? divisor_of(1) : batch.extent[batch.ndim - 1];
     part.count = part.extent[0].by;
     memcpy(part.step[0], batch.step[batch.ndim - 1], sizeof part.step[0]);
-    for (int d = batch.ndim - (of_all ? 1 : 2); d >= 0; d--) {
-        const int64_t index = outer % batch.extent[d].by;
-        outer /= batch.extent[d].by;
-        for (int a = 0; a < 3; a++)
-            part.data[a] = (char *)part.data[a] + index * batch.step[d][a] * size;
-    }
+    int64_t at[3];
+    grid_walk_outer(batch, batch.ndim - (of_all ? 0 : 1), outer, at);
+    for (int a = 0; a < 3; a++)
+        part.data[a] = (char *)part.data[a] + at[a] * size;
     return part;
 }
 
@@ -282,7 +292,7 @@ static void multiply(const trama_call *call, kernel_addition how, const gpu *g)
     if ((p.vector_x || p.vector_y) && trama_dtype_is_float(dtype) && multiply_vector(call, &p, g))
         return;
     if (sums && trama_dtype_size(dtype) < sizeof(float)) { /* which are rounded once */
-        multiply_plainly(&p, dtype, batch, true, g);
+        multiply_plainly(&p, dtype, false, batch, true, g);
         return;
     }
     const int64_t outer = sums ? batch.count : batch.count / batch.extent[batch.ndim - 1].by;
@@ -290,8 +300,8 @@ static void multiply(const trama_call *call, kernel_addition how, const gpu *g)
         const grid_walk<3> part = batch_at(batch, i, sums, (int64_t)trama_dtype_size(dtype));
         p.beta = sums && i > 0 ? 1 : p.beta;
         const blas_job job = job_of(&p, dtype, part, g);
-        if (!small_run(&job, 0, NULL, NULL, NULL, g) && (!trama_dtype_is_float(dtype) || !run_batch(&job, call, g)))
-            multiply_plainly(&p, dtype, part, false, g);
+        if (!small_run(&job, 0, NULL, NULL, NULL, g))
+            product_run(&job, call, g);
     }
 }
 

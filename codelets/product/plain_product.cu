@@ -24,7 +24,7 @@ template <> struct wrapped<trama_f16> {
 };
 
 enum { TILE = 32, TILE_ROWS = 8 };
-template <typename T> __global__ void multiply_tiles(tiled_product t)
+template <typename T, typename OUT> __global__ void multiply_tiles(tiled_product t)
 {
     typedef typename wrapped<T>::number number;
     __shared__ number xs[TILE][TILE + 1], ys[TILE][TILE + 1];
@@ -53,23 +53,31 @@ template <typename T> __global__ void multiply_tiles(tiled_product t)
             __syncthreads();
         }
     }
-    T *out = (T *)t.batch.data[0] + at[0];
+    OUT *out = (OUT *)t.batch.data[0] + at[0];
 #pragma unroll
     for (int i = 0; i < TILE / TILE_ROWS; i++) {
         const int64_t m = row + ty + i * TILE_ROWS, n = column + tx;
         if (m >= p.m || n >= p.n)
             continue;
-        T *to = out + m * p.row[0] + n * p.column[0];
+        OUT *to = out + m * p.row[0] + n * p.column[0];
         const number product = p.alpha == 1 ? sum[i] : (number)(p.alpha * (double)sum[i]);
-        *to = of<T>::store(p.beta == 0 ? product : product + (number)of<T>::load(*to));
+        *to = of<OUT>::store(p.beta == 0 ? product : product + (number)of<OUT>::load(*to));
     }
 }
 
-void multiply_plainly(const product *p, trama_dtype dtype, const grid_walk<3> &batch, bool sums, const gpu *g)
+void multiply_plainly(const product *p, trama_dtype dtype, bool wide, const grid_walk<3> &batch, bool sums,
+                      const gpu *g)
 {
     const tiled_product t = {*p, divisor_of((p->n + TILE - 1) / TILE), divisor_of((p->m + TILE - 1) / TILE), batch,
                              sums ? batch.count : 1};
     const unsigned tiles = (unsigned)(t.across.by * t.down.by * (sums ? 1 : batch.count));
-    with_number(dtype,
-                [&](auto zero) { GPU_LAUNCH(multiply_tiles<decltype(zero)>, tiles, dim3(TILE, TILE_ROWS), g, t); });
+    with_number(dtype, [&](auto zero) {
+        typedef decltype(zero) type;
+        if constexpr (is_half<type>)
+            if (wide) {
+                GPU_LAUNCH((multiply_tiles<type, float>), tiles, dim3(TILE, TILE_ROWS), g, t);
+                return;
+            }
+        GPU_LAUNCH((multiply_tiles<type, type>), tiles, dim3(TILE, TILE_ROWS), g, t);
+    });
 }

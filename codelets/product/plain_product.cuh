@@ -7,7 +7,9 @@
 #include "product.h"
 #include "walk.cuh"
 
-/* Enqueues the products of a batch, which walks out, x and y, or their sum, with one rounding. */
-void multiply_plainly(const product *p, trama_dtype dtype, const grid_walk<3> &batch, bool sums, const gpu *g);
+/* Enqueues the products of a batch, which walks out, x and y, or their sum, with one rounding. wide: out is f32, of
+ * halves. */
+void multiply_plainly(const product *p, trama_dtype dtype, bool wide, const grid_walk<3> &batch, bool sums,
+                      const gpu *g);
 
 #endif

@@ -303,7 +303,7 @@ START_TEST(the_list_names_every_op_with_its_splits_and_attributes)
         "uniform            0 -> 1    shape  (no gradient)\n",
         "gather             2 -> 1  ps,s  axis  (complex: CPU only)\n",
         "softmax            1 -> 1  sr  axis\n",
-        "conv               2 -> 1  spss,sp--  stride dilation before extent groups  (CPU only)\n",
+        "conv               2 -> 1  spss,sp--  stride dilation before extent groups\n",
         "adam               7 -> 3  ss,ss,ss,ss,,,  decoupled weight_decay beta1 beta2 eps  (complex: CPU only)  (no gradient)\n",
     };
     static const char *const ops[] = {

@@ -4,6 +4,7 @@
 #ifndef CODELETS_ATTENTION_H
 #define CODELETS_ATTENTION_H
 
+#include "attention_call.h"
 #include "base.h"
 #include "block.h"
 #include "loop.h"
@@ -19,19 +20,6 @@ enum {
     ATTENTION_PARTS = 2 * BLOCK_PARTS,
     ATTENTION_QUERIES = ATTENTION_PARTS * BLOCK_BYTES / sizeof(float) /* the most */
 };
-
-/* A matrix of elements: (i, j) at data + size * (i row + j column). */
-typedef struct attention_matrix {
-    char *data;
-    size_t size;
-    int64_t row, column;
-} attention_matrix;
-
-/* An operand or a result: the matrix of one head, and the step to the next head of its group. */
-typedef struct attention_array {
-    attention_matrix first; /* of the group */
-    int64_t head;
-} attention_array;
 
 /* Functions by the element type. Scores of the gradient, and slopes, their gradients, are numbers
  * [rows, ATTENTION_COLUMNS], of which the first `columns` of each row count. */
@@ -71,36 +59,16 @@ typedef struct attention_type {
                    attention_matrix lse, attention_matrix delta);
 } attention_type;
 
-/* A call. Its boxes have n queries and m keys, d features of these and e features of values. */
-typedef struct attention {
-    const attention_type *type;
-    int64_t n, m, d, e, groups, heads; /* heads of one group */
-    int64_t ahead;                     /* query i sees the keys before i + ahead */
-    double scale;
-    trama_dtype mask; /* its type, of masked calls */
-    bool masked, goes_on;
-} attention;
-
-/* Reads the operands q, k, v, and the mask where it is masked. */
-attention attention_of(const trama_call *call, bool masked);
-
-/* The steps of a tensor [.., heads, rows, columns], or, with `trailing` 1, [.., heads, rows]; and its view without
- * these dims and with one index a group. A mask may lack dims. */
-attention_array attention_array_of(const attention *a, const trama_view *view, int trailing, trama_view *groups);
-
-/* The matrix of a head at row i and column j. */
-attention_matrix attention_at(const attention_array *array, int64_t head, int64_t i, int64_t j);
+/* That of floats; size is 0 for others. */
+const attention_type *attention_type_of(trama_dtype dtype);
 
 /* Rows of elements as numbers: where they lie, if the BLAS can read them there, else in copy. Sets their distance. */
 const void *attention_numbers(const attention *a, attention_matrix m, int64_t rows, int64_t columns, void *copy,
                               int64_t *ld);
 
-/* The number of keys that queries before i see. */
-int64_t attention_visible(const attention *a, int64_t i);
-
 /* Applies the mask at query i and key j to scores, of which (query, key) is number query row + key column. */
 void attention_apply_mask(const attention *a, const attention_array *mask, int64_t head, int64_t i, int64_t j,
-                    int64_t queries, int64_t keys, void *scores, int64_t row, int64_t column);
+                          int64_t queries, int64_t keys, void *scores, int64_t row, int64_t column);
 
 /* Takes scratch memory for n parts of numbers; false where the system refuses it. */
 bool attention_take(const attention *a, scratch *memory, int n, const int64_t *numbers, void **part);

@@ -20,7 +20,7 @@ typedef struct backward {
 /* Queries i to i + rows and keys j to j + columns. */
 typedef struct attention_block {
     int64_t i, j, rows, columns, ldq, ldk;
-    const void *q, *k; /* numbers, from query i and key j on */
+    const void *q, *k;              /* numbers, from query i and key j on */
     int64_t length[ATTENTION_ROWS]; /* the number of these keys that each query sees */
 } attention_block;
 

@@ -23,11 +23,6 @@ typedef struct queries {
     double top[ATTENTION_QUERIES], sum[ATTENTION_QUERIES]; /* maxima of scores, and sums of exp(score - top) */
 } queries;
 
-static int64_t round_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 /* c [panels * BLOCK_ROWS, width] += the panels' products with b [k, width] */
 static void add_products(const forward *f, int64_t panels, int64_t k, const void *a, int64_t a_step, const void *b,
                          void *c, int64_t width)
@@ -47,7 +42,7 @@ static void take_up(const forward *f, queries *q)
     const attention_type *t = f->a.type;
     const attention_matrix query = attention_at(&f->at[Q], q->head, q->i, 0);
     t->pack(f->part[QUERIES], query, q->n, f->a.d, f->ld, f->a.scale);
-    memset(f->part[RESULT], 0, (size_t)(round_up(f->a.e, BLOCK_ROWS) * f->ld) * t->size);
+    memset(f->part[RESULT], 0, (size_t)(rounded_up(f->a.e, BLOCK_ROWS) * f->ld) * t->size);
     for (int64_t c = 0; c < q->width; c++)
         q->top[c] = -INFINITY;
     if (f->a.goes_on) {
@@ -76,14 +71,15 @@ static void attend(const forward *f, queries *q, int64_t j, int64_t keys)
     const attention_type *t = a->type;
     const int64_t hidden = j + 1 - q->i - a->ahead; /* so many queries do not see key j, one more the next key */
     void *scores = f->part[SCORES];
-    memset(scores, 0, (size_t)(round_up(keys, BLOCK_ROWS) * f->ld) * t->size);
-    add_products(f, round_up(keys, BLOCK_ROWS) / BLOCK_ROWS, a->d, (char *)f->part[KEYS] + (size_t)(j * a->d) * t->size,
-                 a->d * BLOCK_ROWS, f->part[QUERIES], scores, q->width);
+    memset(scores, 0, (size_t)(rounded_up(keys, BLOCK_ROWS) * f->ld) * t->size);
+    add_products(f, rounded_up(keys, BLOCK_ROWS) / BLOCK_ROWS, a->d,
+                 (char *)f->part[KEYS] + (size_t)(j * a->d) * t->size, a->d * BLOCK_ROWS, f->part[QUERIES], scores,
+                 q->width);
     attention_apply_mask(a, &f->at[MASK], q->head, q->i, j, q->n, keys, scores, 1, f->ld);
     if (hidden + keys > 1)
         t->cover(scores, keys, q->width, f->ld, hidden);
     t->soften(scores, keys, q->width, f->ld, q->top, q->sum, f->part[RESULT], a->e);
-    add_products(f, round_up(a->e, BLOCK_ROWS) / BLOCK_ROWS, keys,
+    add_products(f, rounded_up(a->e, BLOCK_ROWS) / BLOCK_ROWS, keys,
                  (char *)f->part[VALUES] + (size_t)(j * BLOCK_ROWS) * t->size, a->m * BLOCK_ROWS, scores,
                  f->part[RESULT], q->width);
 }
@@ -91,7 +87,7 @@ static void attend(const forward *f, queries *q, int64_t j, int64_t keys)
 static void run_queries(const forward *f, int64_t head, int64_t i)
 {
     queries q = {.head = head, .i = i, .n = min_i64(f->a.n - i, f->ld)};
-    q.width = round_up(q.n, f->lanes);
+    q.width = rounded_up(q.n, f->lanes);
     const int64_t visible = attention_visible(&f->a, i + q.n);
     if (f->a.goes_on && !visible)
         return;
@@ -128,11 +124,11 @@ static void run(const trama_call *call, bool masked)
     const trama_view *arrays[N_ARRAYS] = {&call->out[0], &call->out[1], &call->in[0],
                                           &call->in[1],  &call->in[2],  &call->in[3]},
                      *view[N_ARRAYS];
-    const int64_t e = round_up(f.a.e, BLOCK_ROWS);
+    const int64_t e = rounded_up(f.a.e, BLOCK_ROWS);
     f.add = f.a.type->add();
     f.lanes = BLOCK_BYTES / (int64_t)f.a.type->size;
     f.ld = ATTENTION_PARTS * f.lanes;
-    const int64_t numbers[N_PARTS] = {f.ld * f.a.d, round_up(f.a.m, BLOCK_ROWS) * f.a.d, f.a.m * e,
+    const int64_t numbers[N_PARTS] = {f.ld * f.a.d, rounded_up(f.a.m, BLOCK_ROWS) * f.a.d, f.a.m * e,
                                       f.ld * ATTENTION_KEYS, f.ld * e};
     const int n = masked ? N_ARRAYS : MASK;
     trama_view groups[N_ARRAYS];

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution and its gradients on a GPU: the elements that windows read are columns of a matrix in scratch memory,
+ * some positions at a time, so that the sums over channels and places of the kernel are products of cuBLASLt. Sums over
+ * positions of halves are kept in f32. */
+#include "blas_gpu.h"
+#include "conv_array.h"
+#include "kernel.h"
+#include "number.cuh"
+#include "view.h"
+#include "walk.cuh"
+
+/* The fewest positions for which what is summed is divided, and those for which groups are computed side by side; the
+ * most rows of a matrix, and products of a batch. */
+enum { THREADS = 256, FEWEST_POSITIONS = 64, MANY_POSITIONS = 1024, MOST_ROWS = 4096, MOST_GROUPS = 32768 };
+
+/* ---- Kernels --------------------------------------------------------------------------------------- */
+
+/* Along a spatial dim, position i of one array and place k of the kernel lead to index (by i + first + k step) /
+ * divided
+ * - back of another, where that is whole. */
+struct reach {
+    int64_t by, first, step, divided, back;
+};
+
+/* Places of the kernel, or positions of an array, in row-major order. */
+struct space {
+    divisor extent[CONV_SPACE];
+};
+
+static int64_t whole(int64_t n)
+{
+    return n > 0 ? n : 1;
+}
+
+static space space_of(const conv_array &a)
+{
+    return {{divisor_of(whole(a.space[0])), divisor_of(whole(a.space[1])), divisor_of(whole(a.space[2]))}};
+}
+
+/* Index i in the dims of a space; returns the index before them. */
+static __device__ inline int64_t index_in(const space &s, int64_t i, int64_t (&at)[CONV_SPACE])
+{
+    for (int d = CONV_SPACE - 1; d >= 0; d--) {
+        const int64_t rest = quotient(s.extent[d], i);
+        at[d] = i - rest * s.extent[d].by;
+        i = rest;
+    }
+    return i;
+}
+
+static __device__ inline int64_t offset_in(const conv_array &a, const int64_t (&at)[CONV_SPACE])
+{
+    int64_t offset = 0;
+    for (int d = 0; d < CONV_SPACE; d++)
+        offset += at[d] * a.space_step[d];
+    return offset;
+}
+
+/* A matrix [rows, columns] in scratch memory, with the distance of its rows. */
+struct scratch_matrix {
+    void *data;
+    int64_t rows, ld;
+    divisor columns;
+};
+
+/* Row s, counted from `row`: a channel of x, counted from `channel`, and a place of the kernel. Column p: position
+ * `position` + p of the images and the spatial dims of another array. */
+struct columns {
+    scratch_matrix to;
+    conv_array x;
+    int64_t row, channel, position;
+    space places, positions;
+    reach along[CONV_SPACE];
+};
+
+template <typename T> __global__ void __launch_bounds__(THREADS) read_columns(columns c)
+{
+    const int64_t count = c.to.rows * c.to.columns.by, threads = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += threads) {
+        const int64_t row = quotient(c.to.columns, i), column = i - row * c.to.columns.by;
+        int64_t k[CONV_SPACE], p[CONV_SPACE], at[CONV_SPACE];
+        const int64_t channel = c.channel + index_in(c.places, c.row + row, k);
+        const int64_t image = index_in(c.positions, c.position + column, p);
+        bool inside = true;
+        for (int d = 0; d < CONV_SPACE; d++) {
+            const reach &r = c.along[d];
+            at[d] = r.by * p[d] + r.first + k[d] * r.step;
+            inside &= at[d] >= 0 && at[d] < c.x.space[d];
+        }
+        ((T *)c.to.data)[row * c.to.ld + column] =
+            inside ? ((const T *)c.x.data)[image * c.x.step[0] + channel * c.x.step[1] + offset_in(c.x, at)]
+                   : of<T>::real(0);
+    }
+}
+
+/* Rows of a matrix are channels of an array from `channel` on, columns its positions. */
+struct channels {
+    scratch_matrix matrix;
+    conv_array array;
+    int64_t channel, position;
+    space positions;
+};
+
+/* READS: the matrix becomes the array's elements; else these become the matrix, whose numbers may be wider. */
+template <typename T, typename NUMBER, bool READS> __global__ void __launch_bounds__(THREADS) move_channels(channels c)
+{
+    const int64_t count = c.matrix.rows * c.matrix.columns.by, threads = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += threads) {
+        const int64_t row = quotient(c.matrix.columns, i), column = i - row * c.matrix.columns.by;
+        int64_t p[CONV_SPACE];
+        const int64_t image = index_in(c.positions, c.position + column, p);
+        NUMBER *in_matrix = (NUMBER *)c.matrix.data + row * c.matrix.ld + column;
+        T *in_array =
+            (T *)c.array.data + image * c.array.step[0] + (c.channel + row) * c.array.step[1] + offset_in(c.array, p);
+        if constexpr (READS)
+            *in_matrix = *in_array;
+        else
+            *in_array = of<T>::store((typename of<T>::number)of<NUMBER>::load(*in_matrix));
+    }
+}
+
+/* Rows of a matrix are channels of weights, `rows` for each group; columns, counted from `column`, are their other
+ * channels and the places of the kernel. */
+struct weights {
+    scratch_matrix matrix;
+    conv_array w;
+    divisor rows;
+    int64_t column, first, group_step, row_step,
+        column_step; /* first: the element of the first row, before the places */
+    space places;
+};
+
+/* READS: the matrix becomes the weights; else these become the matrix, whose numbers may be wider. */
+template <typename T, typename NUMBER, bool READS> __global__ void __launch_bounds__(THREADS) move_weights(weights m)
+{
+    const int64_t count = m.matrix.rows * m.matrix.columns.by, threads = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += threads) {
+        const int64_t row = quotient(m.matrix.columns, i), column = i - row * m.matrix.columns.by;
+        const int64_t group = quotient(m.rows, row);
+        int64_t k[CONV_SPACE];
+        const int64_t channel = index_in(m.places, m.column + column, k);
+        NUMBER *in_matrix = (NUMBER *)m.matrix.data + row * m.matrix.ld + column;
+        T *in_weights = (T *)m.w.data + m.first + group * m.group_step + (row - group * m.rows.by) * m.row_step +
+                        channel * m.column_step + offset_in(m.w, k);
+        if constexpr (READS)
+            *in_matrix = *in_weights;
+        else
+            *in_weights = of<T>::store((typename of<T>::number)of<NUMBER>::load(*in_matrix));
+    }
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------------- */
+
+/* The channels of `to` are sums over channels of `from` and places of the weights. */
+struct sums_of {
+    conv_array to, from, w;
+    bool forward; /* `to` has out channels */
+    reach along[CONV_SPACE];
+};
+
+/* A call, and its scratch memory: matrices of some groups, or of some rows of one group, and of some of the numbers
+ * that are summed. */
+struct conv_worker {
+    const trama_call *call;
+    gpu g;                     /* of products, which have a quarter of the scratch memory */
+    trama_dtype dtype, number; /* number: of sums that are made in parts */
+    int64_t groups, out, rows, columns, summed;
+    int64_t most_groups, most_rows, most_summed, most_positions;
+    char *of_weights, *of_columns, *of_channels;
+};
+
+static int64_t line_of(int64_t n)
+{
+    return rounded_up(most(n, 1), 8);
+}
+
+static conv_worker worker_of(const trama_call *call, const conv_call &c, const sums_of &s, const gpu *g)
+{
+    const size_t quarter = g->workspace_bytes / 1024 * 256;
+    const int64_t size = (int64_t)trama_dtype_size(c.dtype), bytes = (int64_t)(g->workspace_bytes - quarter) - 1024;
+    const trama_dtype number = c.dtype == TRAMA_F64 ? TRAMA_F64 : TRAMA_F32;
+    const int64_t wide = (int64_t)trama_dtype_size(number);
+    conv_worker w = {call, *g, c.dtype, number, c.groups, c.out, s.forward ? c.out : c.in, s.forward ? c.in : c.out};
+    w.g.workspace_bytes = quarter;
+    w.summed = w.columns * conv_elements(&s.w);
+    w.most_summed = least(w.summed, bytes / 4 / (size * FEWEST_POSITIONS) / 8 * 8);
+    const int64_t line = line_of(w.most_summed) * wide;
+    w.most_rows = least(least(w.rows, MOST_ROWS), bytes / 2 / line);
+    w.most_groups = 1;
+    if (w.most_rows == w.rows && w.most_summed == w.summed)
+        w.most_groups = most(1, least(least(c.groups, MOST_GROUPS),
+                                      least(bytes / 2 / (w.rows * line),
+                                            bytes / 2 / ((w.summed * size + w.rows * wide) * MANY_POSITIONS))));
+    const int64_t taken = w.most_groups * w.most_rows * line;
+    w.most_positions = (bytes - taken) / (w.most_groups * (w.most_summed * size + w.most_rows * wide)) / 8 * 8;
+    w.of_weights = (char *)g->workspace + quarter;
+    w.of_columns = w.of_weights + rounded_up(taken, 256);
+    w.of_channels = w.of_columns + rounded_up(w.most_groups * w.most_summed * w.most_positions * size, 256);
+    return w;
+}
+
+static scratch_matrix matrix_of(char *data, int64_t rows, int64_t columns)
+{
+    return {data, rows, line_of(columns), divisor_of(whole(columns))};
+}
+
+/* The rows and the numbers that are summed, at a time. */
+struct part {
+    int64_t group, groups, row, rows, summed, n;
+};
+
+/* Calls each(part) for all groups and rows, with all that is summed. */
+template <typename F> static void each_rows(const conv_worker &w, F each)
+{
+    for (int64_t g = 0; g < w.groups; g += w.most_groups)
+        for (int64_t row = 0; row < w.rows; row += w.most_rows)
+            each(part{g, least(w.groups - g, w.most_groups), row, least(w.rows - row, w.most_rows), 0, w.summed});
+}
+
+/* Calls each(part) for parts of what is summed. */
+template <typename F> static void each_summed(const conv_worker &w, part p, F each)
+{
+    for (p.summed = 0; p.summed < w.summed; p.summed += w.most_summed) {
+        p.n = least(w.summed - p.summed, w.most_summed);
+        each(p);
+    }
+}
+
+static unsigned blocks_of(const scratch_matrix &m, const gpu *g)
+{
+    return gpu_blocks(m.rows * m.columns.by, THREADS, g);
+}
+
+/* The weights of a part, as [groups rows, n]. */
+static weights weights_of(const conv_worker &w, const sums_of &s, const part &p)
+{
+    const int64_t row_step = s.w.step[s.forward ? 0 : 1];
+    return {matrix_of(w.of_weights, p.groups * p.rows, p.n),
+            s.w,
+            divisor_of(p.rows),
+            p.summed,
+            p.group * w.out * s.w.step[0] + p.row * row_step,
+            w.out * s.w.step[0],
+            row_step,
+            s.w.step[s.forward ? 1 : 0],
+            space_of(s.w)};
+}
+
+/* The elements of `from` that n positions of `to` read, of all groups of the part. */
+static scratch_matrix fill_columns(const conv_worker &w, const sums_of &s, const part &p, int64_t position, int64_t n)
+{
+    columns c = {matrix_of(w.of_columns, p.groups * p.n, n),
+                 s.from,
+                 p.summed,
+                 p.group * w.columns,
+                 position,
+                 space_of(s.w),
+                 space_of(s.to),
+                 {s.along[0], s.along[1], s.along[2]}};
+    with_float(w.dtype,
+               [&](auto zero) { GPU_LAUNCH(read_columns<decltype(zero)>, blocks_of(c.to, &w.g), THREADS, &w.g, c); });
+    return c.to;
+}
+
+/* out [m, n] = x [m, k] y [k, n], of each group, whose matrices follow each other; y_turned: of y [n, k]; adds: out +=
+ */
+static void multiply(const conv_worker &w, int64_t groups, int64_t m, int64_t n, int64_t k, const scratch_matrix &x,
+                     const scratch_matrix &y, bool y_turned, bool adds, bool wide, const scratch_matrix &out)
+{
+    const scratch_matrix *const all[3] = {&out, &x, &y};
+    blas_job job = {};
+    job.p.m = m;
+    job.p.n = n;
+    job.p.k = k;
+    job.p.alpha = 1;
+    job.p.beta = adds;
+    job.dtype = w.dtype;
+    job.wide = wide && w.number != w.dtype;
+    job.batches = groups;
+    job.workspace_bytes = w.g.workspace_bytes;
+    for (int a = 0; a < 3; a++) {
+        const bool turned = a == 2 && y_turned;
+        job.data[a] = all[a]->data;
+        job.step[a] = all[a]->rows / groups * all[a]->ld;
+        job.p.row[a] = turned ? 1 : all[a]->ld;
+        job.p.column[a] = turned ? all[a]->ld : 1;
+    }
+    product_run(&job, w.call, &w.g);
+}
+
+/* The channels of `to`. The arrays are not empty. */
+static void run_channels(const conv_worker &w, const sums_of &s)
+{
+    const int64_t positions = s.to.n[0] * conv_elements(&s.to);
+    const bool in_parts = w.most_summed < w.summed;
+    each_rows(w, [&](const part &rows) {
+        for (int64_t position = 0; position < positions; position += w.most_positions) {
+            const int64_t n = least(positions - position, w.most_positions);
+            const scratch_matrix sums = matrix_of(w.of_channels, rows.groups * rows.rows, n);
+            each_summed(w, rows, [&](const part &p) {
+                const weights packed = weights_of(w, s, p);
+                if (position == 0 || in_parts)
+                    with_float(w.dtype, [&](auto zero) {
+                        typedef decltype(zero) T;
+                        GPU_LAUNCH((move_weights<T, T, true>), blocks_of(packed.matrix, &w.g), THREADS, &w.g, packed);
+                    });
+                const scratch_matrix read = fill_columns(w, s, p, position, n);
+                multiply(w, p.groups, p.rows, n, p.n, packed.matrix, read, false, p.summed > 0, in_parts, sums);
+            });
+            const channels c = {sums, s.to, rows.group * w.rows + rows.row, position, space_of(s.to)};
+            with_float(w.dtype, [&](auto zero) {
+                typedef decltype(zero) T;
+                if (in_parts)
+                    GPU_LAUNCH((move_channels<T, typename of<T>::number, false>), blocks_of(sums, &w.g), THREADS, &w.g,
+                               c);
+                else
+                    GPU_LAUNCH((move_channels<T, T, false>), blocks_of(sums, &w.g), THREADS, &w.g, c);
+            });
+        }
+    });
+}
+
+/* y of x and w. */
+static sums_of forward_of(const conv_call &c)
+{
+    sums_of s = {c.y, c.x, c.w, true};
+    for (int d = 0; d < CONV_SPACE; d++)
+        s.along[d] = {c.stride[d], c.y.offset[d] * c.stride[d] - c.before[d] - c.x.offset[d], c.dilation[d]};
+    return s;
+}
+
+extern "C" void cuda_conv(const trama_call *call, const gpu *g)
+{
+    const conv_call c = conv_call_of(call, 0, 1, 2);
+    const sums_of s = forward_of(c);
+    if (view_count(&call->out[0]) == 0)
+        return;
+    if (c.x.n[1] == 0 || conv_elements(&c.x) == 0 || conv_elements(&c.w) == 0)
+        gpu_fill(&call->out[0], 0, g);
+    else
+        run_channels(worker_of(call, c, s, g), s);
+}
+
+/* Elements phase, phase + stride, .. of x along dim d are read by those places of the kernel, stride apart, that lead
+ * to a whole position of y. */
+static void take_phase(const conv_call &c, sums_of *s, int d, int64_t phase)
+{
+    const int64_t stride = c.stride[d], first = c.x.offset[d] + phase + c.before[d];
+    const int64_t size = (int64_t)trama_dtype_size(c.dtype);
+    int64_t place = 0, apart = 1;
+    while (place < c.w.space[d] && (first - place * c.dilation[d]) % stride)
+        place++;
+    while (apart < stride && apart * c.dilation[d] % stride)
+        apart++;
+    s->to.data += phase * c.x.space_step[d] * size;
+    s->to.space[d] = (c.x.space[d] - phase + stride - 1) / stride;
+    s->to.space_step[d] = c.x.space_step[d] * stride;
+    s->w.data += place * c.w.space_step[d] * size;
+    s->w.space[d] = (c.w.space[d] - place + apart - 1) / apart;
+    s->w.space_step[d] = c.w.space_step[d] * apart;
+    s->along[d] = {1, (first - place * c.dilation[d]) / stride - c.y.offset[d], -(apart * c.dilation[d] / stride)};
+}
+
+extern "C" void cuda_conv_transposed(const trama_call *call, const gpu *g)
+{
+    const conv_call c = conv_call_of(call, 2, 1, 0);
+    int64_t phases = 1, of_dim[CONV_SPACE];
+    if (view_count(&call->out[0]) == 0)
+        return;
+    gpu_fill(&call->out[0], 0, g); /* of phases that no place of the kernel reads */
+    if (c.y.n[1] == 0 || conv_elements(&c.y) == 0)
+        return;
+    for (int d = 0; d < CONV_SPACE; d++)
+        phases *= of_dim[d] = least(c.stride[d], c.x.space[d]);
+    for (int64_t i = 0; i < phases; i++) {
+        sums_of s = {c.x, c.y, c.w, false};
+        int64_t rest = i;
+        for (int d = CONV_SPACE - 1; d >= 0; rest /= of_dim[d--])
+            take_phase(c, &s, d, rest % of_dim[d]);
+        if (conv_elements(&s.w) > 0)
+            run_channels(worker_of(call, c, s, g), s);
+    }
+}
+
+extern "C" void cuda_conv_weights(const trama_call *call, const gpu *g)
+{
+    const conv_call c = conv_call_of(call, 0, 2, 1);
+    const sums_of s = forward_of(c);
+    const int64_t positions = c.y.n[0] * conv_elements(&c.y);
+    if (view_count(&call->out[0]) == 0)
+        return;
+    if (positions == 0 || conv_elements(&c.x) == 0) {
+        gpu_fill(&call->out[0], 0, g);
+        return;
+    }
+    const conv_worker w = worker_of(call, c, s, g);
+    each_rows(w, [&](const part &rows) {
+        each_summed(w, rows, [&](const part &p) {
+            const weights sums = weights_of(w, s, p);
+            for (int64_t position = 0; position < positions; position += w.most_positions) {
+                const int64_t n = least(positions - position, w.most_positions);
+                const scratch_matrix factors = matrix_of(w.of_channels, p.groups * p.rows, n);
+                const scratch_matrix read = fill_columns(w, s, p, position, n);
+                const channels from = {factors, c.y, p.group * w.rows + p.row, position, space_of(c.y)};
+                with_float(w.dtype, [&](auto zero) {
+                    typedef decltype(zero) T;
+                    GPU_LAUNCH((move_channels<T, T, true>), blocks_of(factors, &w.g), THREADS, &w.g, from);
+                });
+                multiply(w, p.groups, p.rows, p.n, n, factors, read, true, position > 0, true, sums.matrix);
+            }
+            with_float(w.dtype, [&](auto zero) {
+                typedef decltype(zero) T;
+                GPU_LAUNCH((move_weights<T, typename of<T>::number, false>), blocks_of(sums.matrix, &w.g), THREADS,
+                           &w.g, sums);
+            });
+        });
+    });
+}
