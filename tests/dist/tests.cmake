@@ -11,3 +11,9 @@ endif()
 if(NOT TRAMA_WITH_SAFETENSORS)
     list(FILTER sources EXCLUDE REGEX "^dist/test_safetensors")
 endif()
+
+# Many plans of rooms that other tests reach, too.
+foreach(program test_arena test_attention_layouts test_convolution_layouts test_loans test_memory test_mutants test_optimizer
+        test_split_forms test_unlike)
+    set(LONG_ASAN_${program} ON)
+endforeach()

@@ -35,3 +35,9 @@ foreach(program test_trama_rule test_trama_layout test_trama_reshard test_trama_
         test_outputs test_trama_trace)
     set(WITHOUT_WORKERS_${program} ON) # their programs start nothing, or end soon
 endforeach()
+
+# Whole programs, whose rooms the other folders test.
+foreach(program test_arguments test_cg test_checkpoint test_demos test_fashion_mnist test_heat2d test_launch test_outputs
+        test_trama_large test_trama_rehearse test_trama_rule test_trama_trace)
+    set(LONG_ASAN_${program} ON)
+endforeach()

@@ -23,7 +23,7 @@ int suite_run(const char *name, SFun set_up, SFun tear_down, const TTest *const 
 
 int suite_stride(void)
 {
-    return suite_is_sanitized() && !suite_is_long() ? 4 : 1;
+    return suite_is_sanitized() && !suite_is_long() ? 8 : 1;
 }
 
 bool suite_skips(bool when, const char *what)

@@ -19,7 +19,7 @@ bool suite_is_long(void);
 /* Whether a sanitizer slows everything down. */
 bool suite_is_sanitized(void);
 
-/* The step through a list of like cases that each start a program: 1; under a sanitizer 4, if the environment does not
+/* The step through a list of like cases that each start a program: 1; under a sanitizer 8, if the environment does not
  * ask for exhaustive variants. */
 int suite_stride(void);
 
