@@ -194,7 +194,7 @@ static double units_of(const trama_op *op, trama_dtype dtype)
 {
     if (is_half(dtype) && op == &trama_op_gelu) /* with the digits of a half */
         return 1;
-    if (is_half(dtype) && !strncmp(op->name, "attention", 9)) /* whose probabilities are halves */
+    if (halves_probabilities(op, dtype))
         return half_units(dtype);
     for (size_t i = 0; i < sizeof loose / sizeof loose[0]; i++)
         if (!strcmp(loose[i].op, op->name))

@@ -50,22 +50,29 @@ static void arrays_free(arrays *a, const trama_op *op)
     }
 }
 
+/* views: room for those of the tensors. */
+static trama_call call_of(const arrays *a, const trama_node *node, trama_view *views)
+{
+    for (int i = 0; i < a->n_out + a->n_in; i++)
+        views[i] = a->at[i].view;
+    return (trama_call){.op = node->op,
+                        .attributes = node->attributes,
+                        .n_in = a->n_in,
+                        .n_out = a->n_out,
+                        .in = views + a->n_out,
+                        .out = views};
+}
+
 static void run_both(arrays *a, const trama_node *node)
 {
     trama_view views[2 * TRAMA_MAX_OPERANDS], doubles[2 * TRAMA_MAX_OPERANDS];
-    for (int i = 0; i < a->n_out + a->n_in; i++) {
-        views[i] = a->at[i].view;
+    const trama_call call = call_of(a, node, views);
+    trama_call of_doubles = call;
+    for (int i = 0; i < a->n_out + a->n_in; i++)
         doubles[i] = dense_view(&a->as_double[i], a->at[i].view.dtype);
-    }
-    trama_call call = {.op = node->op,
-                       .attributes = node->attributes,
-                       .n_in = a->n_in,
-                       .n_out = a->n_out,
-                       .in = doubles + a->n_out,
-                       .out = doubles};
-    reference_call(&call);
-    call.in = views + a->n_out;
-    call.out = views;
+    of_doubles.in = doubles + a->n_out;
+    of_doubles.out = doubles;
+    reference_call(&of_doubles);
     run_call(&call);
 }
 
@@ -141,14 +148,7 @@ START_TEST(every_type_that_an_op_takes_has_a_kernel)
             if (node) {
                 arrays a = arrays_of(&tried_ops[i], node, PACKED);
                 trama_view views[2 * TRAMA_MAX_OPERANDS];
-                for (int k = 0; k < a.n_out + a.n_in; k++)
-                    views[k] = a.at[k].view;
-                const trama_call call = {.op = node->op,
-                                         .attributes = node->attributes,
-                                         .n_in = a.n_in,
-                                         .n_out = a.n_out,
-                                         .in = views + a.n_out,
-                                         .out = views};
+                const trama_call call = call_of(&a, node, views);
                 run_call(&call);
                 arrays_free(&a, node->op);
             }

@@ -168,11 +168,16 @@ static inline double half_units(trama_dtype dtype)
 {
     return 4 * (dtype == TRAMA_BF16 ? 0x1p16 : 0x1p13);
 }
-/* On a GPU the probabilities of halves are halves, as operands of products. */
+/* Whether the GPU's kernel of the op has probabilities of halves as halves, as operands of products. */
+static inline bool halves_probabilities(const trama_op *op, trama_dtype dtype)
+{
+    return is_half(dtype) && !strncmp(op->name, "attention", 9);
+}
+/* The same of the kernel that run_call runs. */
 static inline bool rounds_probabilities(const trama_op *op, trama_dtype dtype)
 {
 #ifdef TESTS_ON_GPU
-    return is_half(dtype) && !strncmp(op->name, "attention", 9);
+    return halves_probabilities(op, dtype);
 #else
     (void)op, (void)dtype;
     return false;
