@@ -30,8 +30,8 @@ static void soften(const score_tile &t, const matrices &scores, const matrices &
 }
 
 /* Some heads and queries over all keys that they see. `ma` are the matrices of the first of these heads. */
-static void attend(const worker *w, const attention *a, const tiling &most_of, int64_t n_heads, int64_t i, int64_t rows,
-                   const matrices (&ma)[N_FORWARD])
+static void attend(const product_worker *w, const attention *a, const tiling &most_of, int64_t n_heads, int64_t i,
+                   int64_t rows, const matrices (&ma)[N_FORWARD])
 {
     const trama_dtype dtype = ma[Q].dtype, number = number_type(dtype);
     const int64_t visible = attention_visible(a, i + rows);
@@ -58,7 +58,7 @@ static void attend(const worker *w, const attention *a, const tiling &most_of, i
 static void forward(const trama_call *call, bool is_masked, const gpu *g)
 {
     const attention a = attention_of(call, is_masked);
-    const worker w = worker_of(call, g);
+    const product_worker w = product_worker_of(call, g);
     const trama_dtype dtype = call->in[0].dtype, number = number_type(dtype);
     const int64_t score = (int64_t)(trama_dtype_size(number) + (dtype == number ? 0 : trama_dtype_size(dtype)));
     call_walk<N_FORWARD> walk;
@@ -68,18 +68,13 @@ static void forward(const trama_call *call, bool is_masked, const gpu *g)
                                   1u << LSE))
         return;
     const tiling t = tiling_of(&w, &a, walk.side.n, score, 0);
-    for (int64_t c = 0; c < walk.count; c++) {
-        matrices all[N_FORWARD];
-        for (int m = 0; m < N_FORWARD; m++)
-            all[m] = walk.at(c, m);
+    for (int64_t c = 0; c < walk.count; c++)
         for (int64_t h = 0; h < walk.side.n; h += t.heads) {
             matrices some[N_FORWARD];
-            for (int m = 0; m < N_FORWARD; m++)
-                some[m] = from_head(all[m], h);
+            walk.matrices_at(c, h, some);
             for (int64_t i = 0; i < a.n; i += t.rows)
                 attend(&w, &a, t, least(walk.side.n - h, t.heads), i, least(a.n - i, t.rows), some);
         }
-    }
 }
 
 extern "C" void cuda_attention(const trama_call *call, const gpu *g)

@@ -59,7 +59,7 @@ typedef struct attention_type {
                    attention_matrix lse, attention_matrix delta);
 } attention_type;
 
-/* That of floats; size is 0 for others. */
+/* The functions of an element type. Types that are no floats have size 0. */
 const attention_type *attention_type_of(trama_dtype dtype);
 
 /* Rows of elements as numbers: where they lie, if the BLAS can read them there, else in copy. Sets their distance. */

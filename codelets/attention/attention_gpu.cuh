@@ -7,64 +7,21 @@
 
 #include "attention_call.h"
 #include "attention_tile.cuh"
-#include "blas_gpu.h"
-#include "kernel.h"
+#include "matrices.cuh"
 #include "ops.h"
-#include "view.h"
 
 /* The queries of a tile: the fewest for which keys are divided, and the most of a causal call, since keys that no query
  * of a tile sees are left out. The most products of a batch. */
 enum { FEWEST_QUERIES = 16, MOST_CAUSAL_QUERIES = 256, MOST_HEADS = 32768, TILE_THREADS = 256 };
 
-/* ---- Matrices of several heads --------------------------------------------------------------------- */
-
-/* Element (i, j) of head h: data + (h head + i row + j column) elements. */
-struct matrices {
-    char *data;
-    trama_dtype dtype;
-    int64_t head, row, column;
-};
-
-static inline matrices turned(const matrices &m)
-{
-    return {m.data, m.dtype, m.head, m.column, m.row};
-}
-
-static inline matrices from_row(matrices m, int64_t i)
-{
-    m.data += i * m.row * (int64_t)trama_dtype_size(m.dtype);
-    return m;
-}
-
-static inline matrices from_head(matrices m, int64_t h)
-{
-    m.data += h * m.head * (int64_t)trama_dtype_size(m.dtype);
-    return m;
-}
-
 static inline matrix_steps steps_of(const matrices &m)
 {
-    return {m.data, m.head, m.row, m.column};
+    return {m.data, m.step, m.row, m.column};
 }
 
 static inline query_numbers numbers_of(const matrices &m)
 {
-    return {m.data, m.head, m.row};
-}
-
-static inline void fill(const matrices &m, int64_t heads, int64_t rows, int64_t columns, const gpu *g)
-{
-    trama_view v = {};
-    v.data = m.data;
-    v.dtype = m.dtype;
-    v.ndim = 3;
-    v.extent[0] = v.global[0] = heads;
-    v.extent[1] = v.global[1] = rows;
-    v.extent[2] = v.global[2] = columns;
-    v.stride[0] = m.head;
-    v.stride[1] = m.row;
-    v.stride[2] = m.column;
-    gpu_fill(&v, 0, g);
+    return {m.data, m.step, m.row};
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------------- */
@@ -84,13 +41,17 @@ template <int N> struct call_walk {
     int64_t count;
     heads side;
 
-    matrices at(int64_t i, int a) const
+    /* From head h of those side by side. */
+    void matrices_at(int64_t i, int64_t h, matrices (&all)[N]) const
     {
         int64_t offset[N];
         grid_walk_outer(groups, outer, i, offset);
-        return {(char *)groups.data[a] + offset[a] * (int64_t)array[a].first.size, dtype[a],
-                side.of_group ? array[a].head : groups.step[groups.ndim - 1][a], array[a].first.row,
-                array[a].first.column};
+        for (int a = 0; a < N; a++) {
+            const attention_matrix &first = array[a].first;
+            const int64_t step = side.of_group ? array[a].head : groups.step[groups.ndim - 1][a];
+            all[a] = {(char *)groups.data[a] + (offset[a] + h * step) * (int64_t)first.size, dtype[a], step, first.row,
+                      first.column};
+        }
     }
 };
 
@@ -120,55 +81,6 @@ static bool call_walk_of(call_walk<N> *w, const attention *a, const trama_view *
     return true;
 }
 
-/* ---- Products -------------------------------------------------------------------------------------- */
-
-/* A call on a GPU: its products have the first quarter of the scratch memory. */
-struct worker {
-    const trama_call *call;
-    gpu g;
-    char *room; /* the scratch memory behind it */
-    int64_t bytes;
-};
-
-static inline worker worker_of(const trama_call *call, const gpu *g)
-{
-    const size_t quarter = g->workspace_bytes / 1024 * 256;
-    worker w = {call, *g, (char *)g->workspace + quarter, (int64_t)(g->workspace_bytes - quarter)};
-    w.g.workspace_bytes = quarter;
-    return w;
-}
-
-/* out [m, n] = alpha x [m, k] y [k, n] + beta out, for each head */
-static inline void multiply(const worker *w, int64_t n_heads, int64_t m, int64_t n, int64_t k, double alpha,
-                            const matrices &x, const matrices &y, double beta, const matrices &out)
-{
-    const matrices *const all[3] = {&out, &x, &y};
-    blas_job job = {};
-    if (m == 0 || n == 0)
-        return;
-    if (k == 0) {
-        if (beta == 0)
-            fill(out, n_heads, m, n, &w->g);
-        return;
-    }
-    job.p.m = m;
-    job.p.n = n;
-    job.p.k = k;
-    job.p.alpha = alpha;
-    job.p.beta = beta;
-    job.dtype = x.dtype;
-    job.wide = out.dtype != x.dtype;
-    job.batches = n_heads;
-    job.workspace_bytes = w->g.workspace_bytes;
-    for (int a = 0; a < 3; a++) {
-        job.data[a] = all[a]->data;
-        job.step[a] = all[a]->head;
-        job.p.row[a] = all[a]->row;
-        job.p.column[a] = all[a]->column;
-    }
-    product_run(&job, w->call, &w->g);
-}
-
 /* ---- Tiles ----------------------------------------------------------------------------------------- */
 
 /* The most heads, queries and keys of a tile. */
@@ -178,7 +90,7 @@ struct tiling {
 
 /* score: bytes of scratch memory that a score takes; key: those of a key beside its scores, for each head. Each line
  * takes room for a factor. */
-static inline tiling tiling_of(const worker *w, const attention *a, int64_t n_heads, int64_t score, int64_t key)
+static inline tiling tiling_of(const product_worker *w, const attention *a, int64_t n_heads, int64_t score, int64_t key)
 {
     const bool causal = a->ahead < a->m;
     const int64_t bytes = w->bytes - 512; /* for parts to begin at multiples of 256 */
@@ -195,11 +107,6 @@ static inline tiling tiling_of(const worker *w, const attention *a, int64_t n_he
 static inline double probability_factor(trama_dtype dtype)
 {
     return dtype == TRAMA_F16 ? 1.0 / probability_scale<trama_f16> : 1;
-}
-
-static inline trama_dtype number_type(trama_dtype dtype)
-{
-    return dtype == TRAMA_F64 ? TRAMA_F64 : TRAMA_F32;
 }
 
 /* Scores of n_heads heads and as many queries, in scratch memory, which is taken from *room. */
@@ -221,7 +128,7 @@ static inline score_tile tile_of(const attention *a, const matrices &scores, int
     t.visible = i + a->ahead - j;
     if (a->masked) {
         t.mask = mask.data + (i * mask.row + j * mask.column) * (int64_t)trama_dtype_size(mask.dtype);
-        t.mask_head = mask.head;
+        t.mask_head = mask.step;
         t.mask_row = mask.row;
         t.mask_column = mask.column;
         t.hides = mask.dtype == TRAMA_BOOL;

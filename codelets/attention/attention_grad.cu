@@ -12,7 +12,7 @@ struct key_sums {
 
 /* A call, with the begin of the scratch memory for tiles. */
 struct backward {
-    worker w;
+    product_worker w;
     attention a;
     tiling t;
     bool of_group; /* heads side by side have the same keys */
@@ -36,8 +36,8 @@ static void add_to_keys(const backward *b, int64_t n_heads, int64_t columns, int
                         double factor, const matrices &x, const matrices &y, const matrices &sums)
 {
     for (int64_t h = 0; h < (b->of_group ? n_heads : 1); h++)
-        multiply(&b->w, b->of_group ? 1 : n_heads, columns, features, rows, factor, turned(from_head(x, h)),
-                 from_head(y, h), 1, sums);
+        multiply(&b->w, b->of_group ? 1 : n_heads, columns, features, rows, factor, turned(from_matrix(x, h)),
+                 from_matrix(y, h), 1, sums);
 }
 
 /* Some heads and queries, and keys from j on. `ma` are the matrices of the first of these heads. */
@@ -86,7 +86,7 @@ static void derive_keys(const backward *b, int64_t n_sums, int64_t n_heads, int6
     for (int64_t h = 0; h < n_heads; h += b->t.heads) {
         matrices some[N_ARRAYS];
         for (int m = 0; m < N_ARRAYS; m++)
-            some[m] = from_head(ma[m], h);
+            some[m] = from_matrix(ma[m], h);
         for (int64_t i = 0; i < a->n; i += b->t.rows)
             derive_rows(b, least(n_heads - h, b->t.heads), i, least(a->n - i, b->t.rows), j, some, sums);
     }
@@ -102,7 +102,7 @@ static void run(const trama_call *call, bool is_masked, const gpu *g)
     const trama_dtype dtype = call->in[0].dtype, number = number_type(dtype);
     const int64_t element = (int64_t)trama_dtype_size(dtype), size = (int64_t)trama_dtype_size(number);
     const bool halves = dtype != number;
-    backward b = {worker_of(call, g), attention_of(call, is_masked)};
+    backward b = {product_worker_of(call, g), attention_of(call, is_masked)};
     const attention *a = &b.a;
     call_walk<N_ARRAYS> walk;
     if (!call_walk_of(&walk, a,
@@ -122,8 +122,7 @@ static void run(const trama_call *call, bool is_masked, const gpu *g)
         for (int64_t h = 0; h < walk.side.n; h += step) {
             const int64_t n = least(walk.side.n - h, step);
             matrices all[N_ARRAYS];
-            for (int m = 0; m < N_ARRAYS; m++)
-                all[m] = from_head(walk.at(c, m), h);
+            walk.matrices_at(c, h, all);
             for (int64_t j = 0; j == 0 || j < a->m; j += b.t.keys)
                 derive_keys(&b, b.of_group ? 1 : n, n, j, all);
         }

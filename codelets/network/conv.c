@@ -51,8 +51,7 @@ static void run_rows(conv *v, const group *g, int64_t first)
 static bool take_weights(conv *v, bool out)
 {
     const int64_t rows = out ? v->call.out : v->call.in, columns = out ? v->call.in : v->call.out;
-    const int64_t blocks = (least(CONV_ROWS, rows) + BLOCK_ROWS - 1) / BLOCK_ROWS;
-    return conv_take(v, blocks * BLOCK_ROWS * columns * v->call.w.space[0] * v->call.w.space[1] * v->call.w.space[2]);
+    return conv_take(v, rounded_up(least(CONV_ROWS, rows), BLOCK_ROWS) * columns * conv_elements(&v->call.w));
 }
 
 /* All groups, for the taps and the grid that are set; out: rows of the product are out channels. */

@@ -2,10 +2,8 @@
 /* Convolution and its gradients on a GPU: the elements that windows read are columns of a matrix in scratch memory,
  * some positions at a time, so that the sums over channels and places of the kernel are products of cuBLASLt. Sums over
  * positions of halves are kept in f32. */
-#include "blas_gpu.h"
 #include "conv_matrix.cuh"
-#include "kernel.h"
-#include "view.h"
+#include "matrices.cuh"
 
 /* The fewest positions for which what is summed is divided, and those for which groups are computed side by side; the
  * most rows of a matrix, and products of a batch. */
@@ -23,8 +21,7 @@ struct sums_of {
 /* A call, and its scratch memory: matrices of some groups, or of some rows of one group, and of some of the numbers
  * that are summed. */
 struct conv_worker {
-    const trama_call *call;
-    gpu g;                     /* of products, which have a quarter of the scratch memory */
+    product_worker of;
     trama_dtype dtype, number; /* number: of sums that are made in parts */
     int64_t groups, out, rows, columns, summed;
     int64_t most_groups, most_rows, most_summed, most_positions;
@@ -38,12 +35,11 @@ static int64_t line_of(int64_t n)
 
 static conv_worker worker_of(const trama_call *call, const conv_call &c, const sums_of &s, const gpu *g)
 {
-    const size_t quarter = g->workspace_bytes / 1024 * 256;
-    const int64_t size = (int64_t)trama_dtype_size(c.dtype), bytes = (int64_t)(g->workspace_bytes - quarter) - 1024;
-    const trama_dtype number = c.dtype == TRAMA_F64 ? TRAMA_F64 : TRAMA_F32;
-    const int64_t wide = (int64_t)trama_dtype_size(number);
-    conv_worker w = {call, *g, c.dtype, number, c.groups, c.out, s.forward ? c.out : c.in, s.forward ? c.in : c.out};
-    w.g.workspace_bytes = quarter;
+    conv_worker w = {
+        product_worker_of(call, g), c.dtype, number_type(c.dtype), c.groups, c.out, s.forward ? c.out : c.in,
+        s.forward ? c.in : c.out};
+    const int64_t size = (int64_t)trama_dtype_size(w.dtype), wide = (int64_t)trama_dtype_size(w.number);
+    const int64_t bytes = w.of.bytes - 1024; /* for parts to begin at multiples of 256 */
     w.summed = w.columns * conv_elements(&s.w);
     w.most_summed = least(w.summed, bytes / 4 / (size * FEWEST_POSITIONS) / 8 * 8);
     const int64_t line = line_of(w.most_summed) * wide;
@@ -55,7 +51,7 @@ static conv_worker worker_of(const trama_call *call, const conv_call &c, const s
                                             bytes / 2 / ((w.summed * size + w.rows * wide) * MANY_POSITIONS))));
     const int64_t taken = w.most_groups * w.most_rows * line;
     w.most_positions = (bytes - taken) / (w.most_groups * (w.most_summed * size + w.most_rows * wide)) / 8 * 8;
-    w.of_weights = (char *)g->workspace + quarter;
+    w.of_weights = w.of.room;
     w.of_columns = w.of_weights + rounded_up(taken, 256);
     w.of_channels = w.of_columns + rounded_up(w.most_groups * w.most_summed * w.most_positions * size, 256);
     return w;
@@ -120,35 +116,15 @@ static scratch_matrix fill_columns(const conv_worker &w, const sums_of &s, const
                  space_of(s.to),
                  {s.along[0], s.along[1], s.along[2]}};
     with_float(w.dtype, [&](auto zero) {
-        GPU_LAUNCH(read_columns<decltype(zero)>, blocks_of(c.to, &w.g), CONV_THREADS, &w.g, c);
+        GPU_LAUNCH(read_columns<decltype(zero)>, blocks_of(c.to, &w.of.g), CONV_THREADS, &w.of.g, c);
     });
     return c.to;
 }
 
-/* out [m, n] = x [m, k] y [k, n], of each group, whose matrices follow each other; y_turned: of y [n, k]; adds: out +=
- */
-static void multiply(const conv_worker &w, int64_t groups, int64_t m, int64_t n, int64_t k, const scratch_matrix &x,
-                     const scratch_matrix &y, bool y_turned, bool adds, bool wide, const scratch_matrix &out)
+/* The matrices of each group, which follow each other. */
+static matrices of_groups(const scratch_matrix &m, int64_t groups, trama_dtype dtype)
 {
-    const scratch_matrix *const all[3] = {&out, &x, &y};
-    blas_job job = {};
-    job.p.m = m;
-    job.p.n = n;
-    job.p.k = k;
-    job.p.alpha = 1;
-    job.p.beta = adds;
-    job.dtype = w.dtype;
-    job.wide = wide && w.number != w.dtype;
-    job.batches = groups;
-    job.workspace_bytes = w.g.workspace_bytes;
-    for (int a = 0; a < 3; a++) {
-        const bool turned = a == 2 && y_turned;
-        job.data[a] = all[a]->data;
-        job.step[a] = all[a]->rows / groups * all[a]->ld;
-        job.p.row[a] = turned ? 1 : all[a]->ld;
-        job.p.column[a] = turned ? all[a]->ld : 1;
-    }
-    product_run(&job, w.call, &w.g);
+    return {(char *)m.data, dtype, m.rows / groups * m.ld, m.ld, 1};
 }
 
 /* The channels of `to`. The arrays are not empty. */
@@ -165,20 +141,22 @@ static void run_channels(const conv_worker &w, const sums_of &s)
                 if (position == 0 || in_parts)
                     with_float(w.dtype, [&](auto zero) {
                         typedef decltype(zero) T;
-                        GPU_LAUNCH((move_weights<T, T, true>), blocks_of(packed.matrix, &w.g), CONV_THREADS, &w.g,
+                        GPU_LAUNCH((move_weights<T, T, true>), blocks_of(packed.matrix, &w.of.g), CONV_THREADS, &w.of.g,
                                    packed);
                     });
                 const scratch_matrix read = fill_columns(w, s, p, position, n);
-                multiply(w, p.groups, p.rows, n, p.n, packed.matrix, read, false, p.summed > 0, in_parts, sums);
+                multiply(&w.of, p.groups, p.rows, n, p.n, 1, of_groups(packed.matrix, p.groups, w.dtype),
+                         of_groups(read, p.groups, w.dtype), p.summed > 0,
+                         of_groups(sums, p.groups, in_parts ? w.number : w.dtype));
             });
             const channels c = {sums, s.to, rows.group * w.rows + rows.row, position, space_of(s.to)};
             with_float(w.dtype, [&](auto zero) {
                 typedef decltype(zero) T;
                 if (in_parts)
-                    GPU_LAUNCH((move_channels<T, typename of<T>::number, false>), blocks_of(sums, &w.g), CONV_THREADS,
-                               &w.g, c);
+                    GPU_LAUNCH((move_channels<T, typename of<T>::number, false>), blocks_of(sums, &w.of.g),
+                               CONV_THREADS, &w.of.g, c);
                 else
-                    GPU_LAUNCH((move_channels<T, T, false>), blocks_of(sums, &w.g), CONV_THREADS, &w.g, c);
+                    GPU_LAUNCH((move_channels<T, T, false>), blocks_of(sums, &w.of.g), CONV_THREADS, &w.of.g, c);
             });
         }
     });
@@ -225,22 +203,34 @@ static void take_phase(const conv_call &c, sums_of *s, int d, int64_t phase)
     s->along[d] = {1, (first - place * c.dilation[d]) / stride - c.y.offset[d], -(apart * c.dilation[d] / stride)};
 }
 
+/* Phase i of the elements of x, row-major in the phases of its dims. */
+static sums_of phase_of(const conv_call &c, const int64_t (&phases)[CONV_SPACE], int64_t i)
+{
+    sums_of s = {c.x, c.y, c.w, false};
+    for (int d = CONV_SPACE - 1; d >= 0; i /= phases[d--])
+        take_phase(c, &s, d, i % phases[d]);
+    return s;
+}
+
 extern "C" void cuda_conv_transposed(const trama_call *call, const gpu *g)
 {
     const conv_call c = conv_call_of(call, 2, 1, 0);
-    int64_t phases = 1, of_dim[CONV_SPACE];
+    int64_t count = 1, phases[CONV_SPACE];
+    bool all_read = c.y.n[1] > 0 && conv_elements(&c.y) > 0;
     if (view_count(&call->out[0]) == 0)
         return;
-    gpu_fill(&call->out[0], 0, g); /* of phases that no place of the kernel reads */
+    for (int d = 0; d < CONV_SPACE; d++)
+        count *= phases[d] = least(c.stride[d], c.x.space[d]);
+    for (int64_t i = 0; i < count && all_read; i++) {
+        const sums_of s = phase_of(c, phases, i);
+        all_read = conv_elements(&s.w) > 0;
+    }
+    if (!all_read)
+        gpu_fill(&call->out[0], 0, g);
     if (c.y.n[1] == 0 || conv_elements(&c.y) == 0)
         return;
-    for (int d = 0; d < CONV_SPACE; d++)
-        phases *= of_dim[d] = least(c.stride[d], c.x.space[d]);
-    for (int64_t i = 0; i < phases; i++) {
-        sums_of s = {c.x, c.y, c.w, false};
-        int64_t rest = i;
-        for (int d = CONV_SPACE - 1; d >= 0; rest /= of_dim[d--])
-            take_phase(c, &s, d, rest % of_dim[d]);
+    for (int64_t i = 0; i < count; i++) {
+        const sums_of s = phase_of(c, phases, i);
         if (conv_elements(&s.w) > 0)
             run_channels(worker_of(call, c, s, g), s);
     }
@@ -268,14 +258,16 @@ extern "C" void cuda_conv_weights(const trama_call *call, const gpu *g)
                 const channels from = {factors, c.y, p.group * w.rows + p.row, position, space_of(c.y)};
                 with_float(w.dtype, [&](auto zero) {
                     typedef decltype(zero) T;
-                    GPU_LAUNCH((move_channels<T, T, true>), blocks_of(factors, &w.g), CONV_THREADS, &w.g, from);
+                    GPU_LAUNCH((move_channels<T, T, true>), blocks_of(factors, &w.of.g), CONV_THREADS, &w.of.g, from);
                 });
-                multiply(w, p.groups, p.rows, p.n, n, factors, read, true, position > 0, true, sums.matrix);
+                multiply(&w.of, p.groups, p.rows, p.n, n, 1, of_groups(factors, p.groups, w.dtype),
+                         turned(of_groups(read, p.groups, w.dtype)), position > 0,
+                         of_groups(sums.matrix, p.groups, w.number));
             }
             with_float(w.dtype, [&](auto zero) {
                 typedef decltype(zero) T;
-                GPU_LAUNCH((move_weights<T, typename of<T>::number, false>), blocks_of(sums.matrix, &w.g), CONV_THREADS,
-                           &w.g, sums);
+                GPU_LAUNCH((move_weights<T, typename of<T>::number, false>), blocks_of(sums.matrix, &w.of.g),
+                           CONV_THREADS, &w.of.g, sums);
             });
         });
     });

@@ -25,6 +25,15 @@ conv_array conv_array_of(const trama_view *view);
 /* The attribute from `slot` on of spatial dim d of CONV_SPACE, whose leading ones have the value `leading`. */
 int64_t conv_attribute(const trama_call *call, int slot, int d, int64_t leading);
 
+/* The offset of an index in the spatial dims. */
+static TRAMA_HOST_DEVICE inline int64_t conv_offset(const conv_array *a, const int64_t *at)
+{
+    int64_t offset = 0;
+    for (int d = 0; d < CONV_SPACE; d++)
+        offset += at[d] * a->space_step[d];
+    return offset;
+}
+
 /* Elements of the spatial dims. */
 static inline int64_t conv_elements(const conv_array *a)
 {

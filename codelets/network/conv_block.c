@@ -206,7 +206,7 @@ bool conv_start(conv *v, const trama_call *call, int x, int w, int y)
     v->most_columns =
         least(CONV_BLOCKS, (most(weights, positions) + v->type->columns - 1) / v->type->columns) * v->type->columns;
     v->most_summed = least(CONV_SUMMED, most(weights, v->most_columns));
-    const int64_t rows = (least(CONV_ROWS, most(v->call.in, v->call.out)) + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
+    const int64_t rows = rounded_up(least(CONV_ROWS, most(v->call.in, v->call.out)), BLOCK_ROWS);
     int64_t places = 0;
     for (int d = 0; d < CONV_SPACE; d++)
         places += v->call.w.space[d];
@@ -304,6 +304,6 @@ void conv_multiply(const conv *v, int64_t rows, int64_t columns, int64_t k, cons
 
 void conv_clear(const conv *v, int64_t rows)
 {
-    rows = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS;
+    rows = rounded_up(rows, BLOCK_ROWS);
     memset(v->c, 0, (size_t)(rows * v->most_columns) * v->type->size);
 }

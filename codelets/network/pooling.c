@@ -51,10 +51,7 @@ static void each_plane(const pool *p, pool_row *row)
 /* Element of an array at a run's position, or at local indices of x. */
 static int64_t place_in(const conv_array *a, const pool_run *r, const int64_t *at)
 {
-    int64_t place = r->image * a->step[0] + r->channel * a->step[1];
-    for (int d = 0; d < CONV_SPACE; d++)
-        place += at[d] * a->space_step[d];
-    return place;
+    return r->image * a->step[0] + r->channel * a->step[1] + conv_offset(a, at);
 }
 
 /* Place k of the kernel: local indices in x of the run's first window, and its windows [*lo, *hi) that have it. */
@@ -126,16 +123,8 @@ void cpu_max_pool(const trama_call *call)
  */
 static bool find(const pool *p, const pool_run *r, int64_t i, int64_t *at)
 {
-    const int64_t from = place_in(&p->index, r, r->at) + i * p->index.space_step[2];
-    int64_t index = index_at(p->index.data, from, p->wide);
-    bool inside = index >= 0;
-    for (int d = CONV_SPACE - 1; d >= 0 && inside; index /= p->global[d--]) {
-        at[d] = (d ? index % p->global[d] : index) - p->x.offset[d];
-        const int64_t in_window = at[d] - p->first[d] - (r->at[d] + (d == CONV_SPACE - 1 ? i : 0)) * p->stride[d];
-        inside = at[d] >= 0 && at[d] < p->x.space[d] && in_window >= 0 && in_window % p->dilation[d] == 0 &&
-                 in_window / p->dilation[d] < p->kernel[d];
-    }
-    return inside;
+    const int64_t window[CONV_SPACE] = {r->at[0], r->at[1], r->at[2] + i};
+    return pool_find(p, window, index_at(p->index.data, place_in(&p->index, r, window), p->wide), at);
 }
 
 #define SUM_POOL(dtype, type, unused)                                                                                  \

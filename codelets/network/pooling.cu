@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pools on a GPU: a thread for each window, or for each element of x, which adds up the windows that have it. Sums are
  * kept in double, as on CPUs. */
+#include "conv_space.cuh"
 #include "index.h"
 #include "number.cuh"
 #include "pooling.h"
-#include "walk.cuh"
 
-enum { THREADS = 256, DIMS = 2 + CONV_SPACE };
+enum { THREADS = 256 };
 
 /* The elements of an array [n, channels, space], row-major. */
 struct elements {
     int64_t count;
-    divisor extent[DIMS];
+    divisor channels;
+    space positions;
 };
 
 static elements elements_of(const conv_array &a)
 {
-    elements all = {1, {}};
-    for (int d = 0; d < DIMS; d++) {
-        const int64_t n = d < 2 ? a.n[d] : a.space[d - 2];
-        all.count *= n;
-        all.extent[d] = divisor_of(n > 0 ? n : 1);
-    }
-    return all;
+    return {a.n[0] * a.n[1] * conv_elements(&a), divisor_of(whole(a.n[1])), space_of(a)};
 }
 
 /* An image, a channel, and a place in the spatial dims. */
@@ -32,21 +27,16 @@ struct pool_index {
 
 static __device__ inline pool_index index_of(const elements &all, int64_t i)
 {
-    int64_t index[DIMS];
-    for (int d = DIMS - 1; d >= 0; d--) {
-        const int64_t rest = quotient(all.extent[d], i);
-        index[d] = i - rest * all.extent[d].by;
-        i = rest;
-    }
-    return {index[0], index[1], {index[2], index[3], index[4]}};
+    pool_index index;
+    const int64_t plane = index_in(all.positions, i, index.at);
+    index.image = quotient(all.channels, plane);
+    index.channel = plane - index.image * all.channels.by;
+    return index;
 }
 
-static __device__ inline int64_t place_in(const conv_array &a, const pool_index &i, const int64_t (&at)[CONV_SPACE])
+static __device__ inline int64_t place_in(const conv_array &a, const pool_index &i, const int64_t *at)
 {
-    int64_t place = i.image * a.step[0] + i.channel * a.step[1];
-    for (int d = 0; d < CONV_SPACE; d++)
-        place += at[d] * a.space_step[d];
-    return place;
+    return i.image * a.step[0] + i.channel * a.step[1] + conv_offset(&a, at);
 }
 
 /* The index of an element of x in the flattened spatial dims. */
@@ -147,24 +137,11 @@ template <typename T> __global__ void __launch_bounds__(THREADS) spread_windows(
     });
 }
 
-/* The local indices in x of a flat index. False: window i does not have it, or this box does not. */
-static __device__ inline bool find(const pool &p, const pool_index &i, int64_t index, int64_t (&at)[CONV_SPACE])
-{
-    bool inside = index >= 0;
-    for (int d = CONV_SPACE - 1; d >= 0 && inside; index /= p.global[d--]) {
-        at[d] = (d ? index % p.global[d] : index) - p.x.offset[d];
-        const int64_t within = at[d] - p.first[d] - i.at[d] * p.stride[d];
-        inside = at[d] >= 0 && at[d] < p.x.space[d] && within >= 0 && within % p.dilation[d] == 0 &&
-                 within / p.dilation[d] < p.kernel[d];
-    }
-    return inside;
-}
-
 template <typename T> __global__ void __launch_bounds__(THREADS) take_elements(pool p, elements windows)
 {
     each_of_thread(windows, [&](const pool_index &i) {
         int64_t at[CONV_SPACE];
-        const bool here = find(p, i, index_at(p.index.data, place_in(p.index, i, i.at), p.wide), at);
+        const bool here = pool_find(&p, i.at, index_at(p.index.data, place_in(p.index, i, i.at), p.wide), at);
         ((T *)p.y.data)[place_in(p.y, i, i.at)] = here ? ((const T *)p.x.data)[place_in(p.x, i, at)] : of<T>::real(0);
     });
 }

@@ -24,6 +24,20 @@ typedef struct pool {
 /* index: a view like y, which may be y. */
 pool pool_of(const trama_call *call, const trama_view *x, const trama_view *y, const trama_view *index);
 
+/* The local indices in x of an index in its flattened spatial dims. False: the window at local indices `window` of y
+ * does not have it, or this box does not. */
+static TRAMA_HOST_DEVICE inline bool pool_find(const pool *p, const int64_t *window, int64_t index, int64_t *at)
+{
+    bool inside = index >= 0;
+    for (int d = CONV_SPACE - 1; d >= 0 && inside; index /= p->global[d--]) {
+        at[d] = (d ? index % p->global[d] : index) - p->x.offset[d];
+        const int64_t in_window = at[d] - p->first[d] - window[d] * p->stride[d];
+        inside = at[d] >= 0 && at[d] < p->x.space[d] && in_window >= 0 && in_window % p->dilation[d] == 0 &&
+                 in_window / p->dilation[d] < p->kernel[d];
+    }
+    return inside;
+}
+
 #ifdef __cplusplus
 }
 #endif

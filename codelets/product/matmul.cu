@@ -113,7 +113,7 @@ static bool run_packed(blas_job job, char *room, const trama_call *call, const g
             continue;
         const trama_view was = pack_matrix(&job, array, room, array > 0 || job.p.beta != 0, g);
         out = array == 0 ? was : out;
-        room += (elements * size + 255) / 256 * 256;
+        room += rounded_up(elements * size, 256);
     }
     if (!run_job(job, call, g))
         return false;
