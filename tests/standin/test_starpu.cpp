@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <starpu.h>
-#include <starpu_cublas_v2.h>
 
 #include "launch.cuh"
 
@@ -73,7 +72,6 @@ static void run_chains(int vectors, bool mixed)
     conf.ncpus = 1;
     conf.nopencl = 0;
     ck_assert_int_eq(starpu_init(&conf), 0);
-    starpu_cublas_init();
     ck_assert_uint_eq(starpu_cuda_worker_get_count(), (unsigned)atoi(getenv("TRAMA_STANDIN_GPUS")));
     starpu_codelet_init(&cl);
     cl.cuda_funcs[0] = on_gpu;
@@ -98,7 +96,6 @@ static void run_chains(int vectors, bool mixed)
     for (starpu_data_handle_t handle : handles)
         starpu_data_unregister(handle);
     starpu_data_unregister(of_x);
-    starpu_cublas_shutdown();
     starpu_shutdown();
 
     for (int v = 0; v < vectors; v++)
@@ -154,7 +151,6 @@ int main(void)
 {
     Suite *suite = suite_create("starpu");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 0); /* CTest has one for the whole program */
     tcase_add_test(all, starpu_calls_the_stand_in);
     tcase_add_test(all, a_codelet_computes_on_one_gpu);
     tcase_add_test(all, and_when_work_is_late);
