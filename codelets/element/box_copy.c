@@ -19,7 +19,12 @@
             return;                                                                                                    \
         if (step[0] == 1 && step[1] == 1)                                                                              \
             memcpy(out, a, (size_t)n * sizeof *out);                                                                   \
-        else                                                                                                           \
+        else if (step[0] == 1 && step[1] == 0) {                                                                       \
+            const type first = *a;                                                                                     \
+            INDEPENDENT                                                                                                \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                out[i] = first;                                                                                        \
+        } else                                                                                                         \
             for (int64_t i = 0; i < n; i++)                                                                            \
                 out[i * step[0]] = a[i * step[1]];                                                                     \
     }
@@ -107,8 +112,8 @@ typedef struct combination {
     {                                                                                                                  \
         INDEPENDENT                                                                                                    \
         for (int64_t j = 0; j < n; j++) {                                                                              \
-            const ACC first = (ACC)LOAD(dtype, a[j]), both = STEP(dtype, first, LOAD(dtype, b[j]));                  \
-            out[j] = SCALED(dtype, both, scale);                                                                      \
+            const ACC first = (ACC)LOAD(dtype, a[j]), both = STEP(dtype, first, LOAD(dtype, b[j]));                    \
+            out[j] = SCALED(dtype, both, scale);                                                                       \
         }                                                                                                              \
     }
 #define COMBINE_ROW(dtype, type, name, ACC)                                                                            \
@@ -116,19 +121,19 @@ typedef struct combination {
     {                                                                                                                  \
         if (step == 1)                                                                                                 \
             for (int64_t j = 0; j < n; j++)                                                                            \
-                acc[j] = (ACC)LOAD(dtype, x[j]);                                                                      \
+                acc[j] = (ACC)LOAD(dtype, x[j]);                                                                       \
         else                                                                                                           \
             for (int64_t j = 0; j < n; j++)                                                                            \
-                acc[j] = (ACC)LOAD(dtype, x[j * step]);                                                               \
+                acc[j] = (ACC)LOAD(dtype, x[j * step]);                                                                \
     }                                                                                                                  \
     FAST static void name##_last_##dtype(type *out, int64_t step, int64_t n, const ACC *acc, double scale)             \
     {                                                                                                                  \
         if (step == 1)                                                                                                 \
             for (int64_t j = 0; j < n; j++)                                                                            \
-                out[j] = SCALED(dtype, acc[j], scale);                                                                \
+                out[j] = SCALED(dtype, acc[j], scale);                                                                 \
         else                                                                                                           \
             for (int64_t j = 0; j < n; j++)                                                                            \
-                out[j * step] = SCALED(dtype, acc[j], scale);                                                         \
+                out[j * step] = SCALED(dtype, acc[j], scale);                                                          \
     }                                                                                                                  \
     ROW_SIGNATURE(name##_##dtype)                                                                                      \
     {                                                                                                                  \
@@ -147,7 +152,7 @@ typedef struct combination {
         }                                                                                                              \
     }
 #define COMBINE_SUMS(dtype, type, name)                                                                                \
-    ACCUMULATE(dtype, type, name, SUM(dtype), STEP_SUM)                                                               \
+    ACCUMULATE(dtype, type, name, SUM(dtype), STEP_SUM)                                                                \
     COMBINE_PAIR(dtype, type, name, SUM(dtype), STEP_SUM) COMBINE_ROW(dtype, type, name, SUM(dtype))
 #define COMBINE_EXTREMES(dtype, type, name, STEP)                                                                      \
     ACCUMULATE(dtype, type, name, NUMBER_##dtype, STEP)                                                                \
@@ -180,7 +185,7 @@ void kernel_reduce(const trama_view *destination, int n, const trama_view *sourc
 #define FILL_ROW(dtype, type, unused)                                                                                  \
     ROW_SIGNATURE(fill_##dtype)                                                                                        \
     {                                                                                                                  \
-        const type value = OF_REAL(dtype, *(const double *)with);                                                     \
+        const type value = OF_REAL(dtype, *(const double *)with);                                                      \
         type *out = data[0];                                                                                           \
         for (int64_t i = 0; i < n; i++)                                                                                \
             out[i * step[0]] = value;                                                                                  \

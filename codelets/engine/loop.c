@@ -43,18 +43,79 @@ void loop_run(int n, const trama_view *const *view, loop_row *row, const void *w
     }
 }
 
-void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], const void *with)
+/* A row for few steps, and the room for elements that have others. */
+enum { DENSE = 256, LARGEST = 16 };
+typedef struct dense {
+    loop_row *row;
+    row_steps steps;
+    const void *with;
+    int results, n;
+    int64_t size[DENSE_ARRAYS];
+    trama_dtype dtype[DENSE_ARRAYS];
+    _Alignas(64) char pack[DENSE_ARRAYS][DENSE * LARGEST];
+} dense;
+
+/* Whether the row takes the arrays as they lie. */
+static bool is_dense(const dense *d, const int64_t *step)
 {
-    const trama_view *view[2 * TRAMA_MAX_OPERANDS];
+    int repeated = 0;
+    for (int a = 0; a < d->n; a++) {
+        if (step[a] != 1 && (step[a] != 0 || a < d->results))
+            return false;
+        repeated += step[a] == 0;
+    }
+    return repeated <= (d->steps == STEPS_1_OR_0);
+}
+
+static void dense_row(int64_t n, void *const *data, const int64_t *step, const void *with)
+{
+    static const int64_t unit[DENSE_ARRAYS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    dense *d = (dense *)with;
+    void *at[DENSE_ARRAYS], *part[DENSE_ARRAYS];
+
+    if (n == 1 || is_dense(d, step)) {
+        d->row(n, data, n == 1 ? unit : step, d->with);
+        return;
+    }
+    for (int64_t from = 0; from < n; from += DENSE) {
+        const int64_t now = min_i64(n - from, DENSE);
+        for (int a = 0; a < d->n; a++) {
+            at[a] = (char *)data[a] + from * step[a] * d->size[a];
+            part[a] = step[a] == 1 ? at[a] : d->pack[a];
+            if (a >= d->results && step[a] != 1 &&
+                (step[a] || !from)) /* a repeated element is there from the first on */
+                kernel_copy_row(d->dtype[a], now, part[a], 1, at[a], step[a]);
+        }
+        d->row(now, part, unit, d->with);
+        for (int a = 0; a < d->results; a++)
+            if (step[a] != 1)
+                kernel_copy_row(d->dtype[a], now, at[a], step[a], part[a], 1);
+    }
+}
+
+void loop_dense(int results, int n, const trama_view *const *view, loop_row *row, row_steps steps, const void *with)
+{
+    dense d;
+    d.row = row, d.steps = steps, d.with = with, d.results = results, d.n = n;
+    for (int a = 0; a < n; a++) {
+        d.dtype[a] = view[a]->dtype;
+        d.size[a] = (int64_t)trama_dtype_size(view[a]->dtype);
+    }
+    loop_run(n, view, dense_row, &d);
+}
+
+void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], row_steps steps, const void *with)
+{
+    const trama_view *view[DENSE_ARRAYS];
     loop_row *row = rows[call->out[0].dtype];
 
-    if (!row)
-        kernel_impossible(call, "no kernel for this element type");
+    if (!row || call->n_out + call->n_in > DENSE_ARRAYS)
+        kernel_impossible(call, row ? "it has too many operands" : "no kernel for this element type");
     for (int i = 0; i < call->n_out; i++)
         view[i] = &call->out[i];
     for (int i = 0; i < call->n_in; i++)
         view[call->n_out + i] = &call->in[i];
-    loop_run(call->n_out + call->n_in, view, row, with);
+    loop_dense(call->n_out, call->n_out + call->n_in, view, row, steps, with);
 }
 
 int64_t view_count(const trama_view *view)

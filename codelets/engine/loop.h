@@ -24,53 +24,68 @@ typedef void loop_row(int64_t n, void *const *data, const int64_t *step, const v
  * Dims are ordered by the strides of view[0] and merged where all views allow it, so rows are as long as can be. */
 void loop_run(int n, const trama_view *const *view, loop_row *row, const void *with);
 
-/* loop_run with the arrays of the call: results first, then operands. rows by the dtype of result 0. */
-void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], const void *with);
+/* The steps that a row takes: 1 only, or 1 and, for one operand, 0. */
+typedef enum row_steps { STEPS_1, STEPS_1_OR_0 } row_steps;
 
-/* One element-wise kernel per type of a list: rows, and their table `name_rows`. VALUE(name, dtype, x, y, with) is the
- * element made of the operands x and y; for halves dtype is f32 (number.h). A row has one loop for unit strides and one
- * for any; with two operands, also loops for a repeated one. */
+/* loop_run with such a row, which writes the first `results` arrays: elements that lie otherwise are packed for it.
+ * n <= DENSE_ARRAYS. */
+enum { DENSE_ARRAYS = 8 };
+void loop_dense(int results, int n, const trama_view *const *view, loop_row *row, row_steps steps, const void *with);
+
+/* loop_dense with the arrays of the call: results first, then operands. rows by the dtype of result 0. */
+void loop_call(const trama_call *call, loop_row *const rows[TRAMA_N_DTYPES], row_steps steps, const void *with);
+
 #define ROW_ENTRY(dtype, type, name) [dtype] = name##_##dtype,
 #define ROW_SIGNATURE(name) static void name(int64_t n, void *const *data, const int64_t *step, const void *with)
-#define ROW_LOOP(VALUE, name, dtype, X, Y, OUT)                                                                        \
-    INDEPENDENT                                                                                                        \
-    for (int64_t i = 0; i < n; i++) {                                                                                  \
-        const NUMBER_##dtype x = X, y = Y;                                                                             \
-        (void)y;                                                                                                       \
-        OUT = STORE(dtype, EXPANDED(VALUE, name, COMPUTE_##dtype, x, y, with));                                       \
-    }
 
-#define UNARY_ROW(dtype, type, name, VALUE)                                                                            \
-    FAST ROW_SIGNATURE(name##_##dtype)                                                                                 \
+/* Rows for loop_dense, of one and of two operands: ELEMENT is result i, made of a[i] and b[i]. CLONES: FAST or
+ * nothing. */
+#define DENSE_ROW_1(CLONES, name, out_type, type, ELEMENT)                                                             \
+    CLONES ROW_SIGNATURE(name)                                                                                         \
     {                                                                                                                  \
-        type *out = data[0];                                                                                           \
+        out_type *out = data[0];                                                                                       \
         const type *a = data[1];                                                                                       \
-        (void)with;                                                                                                    \
-        if (step[0] == 1 && step[1] == 1) {                                                                            \
-            ROW_LOOP(VALUE, name, dtype, LOAD(dtype, a[i]), 0, out[i])                                                \
-        } else {                                                                                                       \
-            ROW_LOOP(VALUE, name, dtype, LOAD(dtype, a[i * step[1]]), 0, out[i * step[0]])                            \
-        }                                                                                                              \
+        INDEPENDENT                                                                                                    \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            out[i] = ELEMENT;                                                                                          \
+    }
+#define DENSE_ROW_2(CLONES, name, out_type, type, ELEMENT)                                                             \
+    CLONES ROW_SIGNATURE(name)                                                                                         \
+    {                                                                                                                  \
+        out_type *out = data[0];                                                                                       \
+        const type *a = data[1], *b = data[2];                                                                         \
+        INDEPENDENT                                                                                                    \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            out[i] = ELEMENT;                                                                                          \
     }
 
+/* One element-wise kernel per type of a list, and their table `name_rows`. VALUE(name, dtype, x, y, with) is the
+ * element made of the operands x and y; for halves dtype is f32 (number.h). BROADCAST_ROW takes STEPS_1_OR_0. */
+#define UNARY_ROW(dtype, type, name, VALUE)                                                                            \
+    DENSE_ROW_1(FAST, name##_##dtype, type, type, ROW_VALUE(VALUE, name, dtype, LOAD(dtype, a[i]), 0))
 #define BINARY_ROW(dtype, type, name, VALUE)                                                                           \
+    DENSE_ROW_2(FAST, name##_##dtype, type, type, ROW_VALUE(VALUE, name, dtype, LOAD(dtype, a[i]), LOAD(dtype, b[i])))
+#define BROADCAST_ROW(dtype, type, name, VALUE)                                                                        \
     FAST ROW_SIGNATURE(name##_##dtype)                                                                                 \
     {                                                                                                                  \
         type *out = data[0];                                                                                           \
         const type *a = data[1], *b = data[2];                                                                         \
-        const NUMBER_##dtype a0 = LOAD(dtype, *a), b0 = LOAD(dtype, *b);                                             \
-        (void)with;                                                                                                    \
-        if (step[0] == 1 && step[1] == 1 && step[2] == 1) {                                                            \
-            ROW_LOOP(VALUE, name, dtype, LOAD(dtype, a[i]), LOAD(dtype, b[i]), out[i])                               \
-        } else if (step[0] == 1 && step[1] == 1 && step[2] == 0) {                                                     \
-            ROW_LOOP(VALUE, name, dtype, LOAD(dtype, a[i]), b0, out[i])                                               \
-        } else if (step[0] == 1 && step[1] == 0 && step[2] == 1) {                                                     \
-            ROW_LOOP(VALUE, name, dtype, a0, LOAD(dtype, b[i]), out[i])                                               \
+        const NUMBER_##dtype a0 = LOAD(dtype, *a), b0 = LOAD(dtype, *b);                                               \
+        if (step[1] == 0) {                                                                                            \
+            INDEPENDENT                                                                                                \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                out[i] = ROW_VALUE(VALUE, name, dtype, a0, LOAD(dtype, b[i]));                                         \
+        } else if (step[2] == 0) {                                                                                     \
+            INDEPENDENT                                                                                                \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                out[i] = ROW_VALUE(VALUE, name, dtype, LOAD(dtype, a[i]), b0);                                         \
         } else {                                                                                                       \
-            ROW_LOOP(VALUE, name, dtype, LOAD(dtype, a[i * step[1]]), LOAD(dtype, b[i * step[2]]), out[i * step[0]]) \
+            INDEPENDENT                                                                                                \
+            for (int64_t i = 0; i < n; i++)                                                                            \
+                out[i] = ROW_VALUE(VALUE, name, dtype, LOAD(dtype, a[i]), LOAD(dtype, b[i]));                          \
         }                                                                                                              \
     }
-
+#define ROW_VALUE(VALUE, name, dtype, x, y) STORE(dtype, EXPANDED(VALUE, name, COMPUTE_##dtype, x, y, with))
 #define ROWS(KIND, EACH, name, VALUE)                                                                                  \
     EACH(KIND, name, VALUE)                                                                                            \
     static loop_row *const name##_rows[TRAMA_N_DTYPES] = {EACH(ROW_ENTRY, name)};

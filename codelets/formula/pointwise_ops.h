@@ -11,22 +11,23 @@
 
 #define FORMULA_VALUE(name, dtype, x, y, with) formula_##name##_##dtype(x, y, with)
 
+/* An operand of an op of two may be repeated; gradients have all elements of both. */
+#undef BINARY
+#define BINARY(name, types, ...) POINTWISE(BROADCAST, name, types, )
+
 #define POINTWISE(form, name, types, ...)                                                                              \
     ROWS(form##_ROW, EACH_##types, name, FORMULA_VALUE)                                                                \
     void cpu_##name(const trama_call *call)                                                                            \
     {                                                                                                                  \
-        loop_call(call, name##_rows, call->attributes->real);                                                          \
+        loop_call(call, name##_rows, form##_STEPS, call->attributes->real);                                            \
     }
+#define UNARY_STEPS STEPS_1
+#define BINARY_STEPS STEPS_1
+#define BROADCAST_STEPS STEPS_1_OR_0
 
 #define COMPARISON_ROW(dtype, type, name, VALUE)                                                                       \
-    ROW_SIGNATURE(name##_##dtype)                                                                                      \
-    {                                                                                                                  \
-        bool *out = data[0];                                                                                           \
-        const type *a = data[1], *b = data[2];                                                                         \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i * step[0]] = EXPANDED(VALUE, name, COMPUTE_##dtype, LOAD(dtype, a[i * step[1]]),                     \
-                                        LOAD(dtype, b[i * step[2]]), with);                                            \
-    }
+    DENSE_ROW_2(, name##_##dtype, bool, type,                                                                          \
+                EXPANDED(VALUE, name, COMPUTE_##dtype, LOAD(dtype, a[i]), LOAD(dtype, b[i]), with))
 #define COMPARISON(name, ...) COMPARING(name, EACH_DTYPE)
 #define EQUALITY(name, ...) COMPARING(name, EACH_ELEMENT)
 #define COMPARING(name, EACH)                                                                                          \
@@ -36,24 +37,19 @@
         const trama_view *a = &call->in[0], *b = &call->in[1];                                                         \
         if (a->dtype != b->dtype || call->out[0].dtype != TRAMA_BOOL)                                                  \
             kernel_impossible(call, "the result is bool, the operands are of one element type");                       \
-        loop_run(3, (const trama_view *[]){&call->out[0], a, b}, name##_rows[a->dtype], NULL);                         \
+        loop_dense(1, 3, (const trama_view *[]){&call->out[0], a, b}, name##_rows[a->dtype], STEPS_1, NULL);           \
     }
 
 #define PREDICATE_ROW(dtype, type, name, VALUE)                                                                        \
-    ROW_SIGNATURE(name##_##dtype)                                                                                      \
-    {                                                                                                                  \
-        bool *out = data[0];                                                                                           \
-        const type *a = data[1];                                                                                       \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i * step[0]] = EXPANDED(VALUE, name, COMPUTE_##dtype, LOAD(dtype, a[i * step[1]]), 0, with);           \
-    }
+    DENSE_ROW_1(, name##_##dtype, bool, type, EXPANDED(VALUE, name, COMPUTE_##dtype, LOAD(dtype, a[i]), 0, with))
 #define PREDICATE(name, ...)                                                                                           \
     ROWS(PREDICATE_ROW, EACH_ELEMENT, name, FORMULA_VALUE)                                                             \
     void cpu_##name(const trama_call *call)                                                                            \
     {                                                                                                                  \
         if (call->out[0].dtype != TRAMA_BOOL)                                                                          \
             kernel_impossible(call, "the result is bool");                                                             \
-        loop_run(2, (const trama_view *[]){&call->out[0], &call->in[0]}, name##_rows[call->in[0].dtype], NULL);        \
+        loop_dense(1, 2, (const trama_view *[]){&call->out[0], &call->in[0]}, name##_rows[call->in[0].dtype], STEPS_1, \
+                   NULL);                                                                                              \
     }
 
 #endif

@@ -5,17 +5,7 @@
 #include "pointwise.def"
 
 #define CAST_ROW(out_dtype, out_type, dtype, type)                                                                     \
-    FAST ROW_SIGNATURE(cast_##dtype##_##out_dtype)                                                                     \
-    {                                                                                                                  \
-        out_type *out = data[0];                                                                                       \
-        const type *a = data[1];                                                                                       \
-        (void)with;                                                                                                    \
-        if (step[0] == 1 && step[1] == 1)                                                                              \
-            INDEPENDENT                                                                                                \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            out[i] = CAST(out_dtype, dtype, a[i]);                                                           \
-        else for (int64_t i = 0; i < n; i++) out[i * step[0]] = CAST(out_dtype, dtype, a[i * step[1]]);      \
-    }
+    DENSE_ROW_1(FAST, cast_##dtype##_##out_dtype, out_type, type, CAST(out_dtype, dtype, a[i]))
 #define CAST_ROWS(dtype, text, type) EACH_ELEMENT(CAST_ROW, dtype, type)
 #define COMPLEX_CAST_ROWS(dtype, text, type) EACH_COMPLEX(CAST_ROW, dtype, type)
 TRAMA_REAL_DTYPE_LIST(CAST_ROWS)
@@ -24,12 +14,12 @@ TRAMA_COMPLEX_DTYPE_LIST(COMPLEX_CAST_ROWS)
 #define CAST_TO(out_dtype, out_type, dtype) [out_dtype] = cast_##dtype##_##out_dtype,
 #define CAST_FROM(dtype, text, type) [dtype] = {EACH_ELEMENT(CAST_TO, dtype)},
 #define CAST_FROM_COMPLEX(dtype, text, type) [dtype] = {EACH_COMPLEX(CAST_TO, dtype)},
-static loop_row *const cast_rows[TRAMA_N_DTYPES][TRAMA_N_DTYPES] = {
-    TRAMA_REAL_DTYPE_LIST(CAST_FROM) TRAMA_COMPLEX_DTYPE_LIST(CAST_FROM_COMPLEX)};
+static loop_row *const cast_rows[TRAMA_N_DTYPES][TRAMA_N_DTYPES] = {TRAMA_REAL_DTYPE_LIST(CAST_FROM)
+                                                                        TRAMA_COMPLEX_DTYPE_LIST(CAST_FROM_COMPLEX)};
 
 void cpu_cast(const trama_call *call)
 {
-    loop_call(call, cast_rows[call->in[0].dtype], NULL);
+    loop_call(call, cast_rows[call->in[0].dtype], STEPS_1, NULL);
 }
 
 void cpu_stop_gradient(const trama_call *call)

@@ -3,29 +3,15 @@
 #include "kernel.h"
 #include "loop.h"
 
-#define SELECT_LOOP(C, X, Y, OUT)                                                                                      \
-    INDEPENDENT                                                                                                        \
-    for (int64_t i = 0; i < n; i++)                                                                                    \
-        OUT = C ? X : Y;
-
-/* One loop where no array has gaps, one where y is repeated, as in a mask that is filled, and one for any steps. */
 #define SELECT_ROW(unit)                                                                                               \
     FAST ROW_SIGNATURE(select_##unit)                                                                                  \
     {                                                                                                                  \
         unit *out = data[0];                                                                                           \
         const bool *c = data[1];                                                                                       \
-        const unit *x = data[2], *y = data[3], x0 = *x, y0 = *y;                                                       \
-        const bool whole = step[0] == 1 && step[1] == 1;                                                               \
-        (void)with;                                                                                                    \
-        if (whole && step[2] == 1 && step[3] == 1) {                                                                   \
-            SELECT_LOOP(c[i], x[i], y[i], out[i])                                                                      \
-        } else if (whole && step[2] == 0 && step[3] == 1) {                                                            \
-            SELECT_LOOP(c[i], x0, y[i], out[i])                                                                        \
-        } else if (whole && step[2] == 1 && step[3] == 0) {                                                            \
-            SELECT_LOOP(c[i], x[i], y0, out[i])                                                                        \
-        } else {                                                                                                       \
-            SELECT_LOOP(c[i * step[1]], x[i * step[2]], y[i * step[3]], out[i * step[0]])                              \
-        }                                                                                                              \
+        const unit *x = data[2], *y = data[3];                                                                         \
+        INDEPENDENT                                                                                                    \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            out[i] = c[i] ? x[i] : y[i];                                                                               \
     }
 SELECT_ROW(uint8_t)
 SELECT_ROW(uint16_t)
@@ -35,10 +21,13 @@ SELECT_ROW(trama_c128)
 
 void cpu_select(const trama_call *call)
 {
-    static loop_row *const rows[] = {
-        [1] = select_uint8_t, [2] = select_uint16_t, [4] = select_uint32_t, [8] = select_uint64_t, [16] = select_trama_c128};
+    static loop_row *const rows[] = {[1] = select_uint8_t,
+                                     [2] = select_uint16_t,
+                                     [4] = select_uint32_t,
+                                     [8] = select_uint64_t,
+                                     [16] = select_trama_c128};
     const trama_view *view[] = {&call->out[0], &call->in[0], &call->in[1], &call->in[2]};
     if (call->in[0].dtype != TRAMA_BOOL)
         kernel_impossible(call, "the condition is bool");
-    loop_run(4, view, rows[trama_dtype_size(call->out[0].dtype)], NULL);
+    loop_dense(1, 4, view, rows[trama_dtype_size(call->out[0].dtype)], STEPS_1, NULL);
 }

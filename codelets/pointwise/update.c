@@ -49,28 +49,19 @@ void cpu_schedule(const trama_call *call)
     {                                                                                                                  \
         type *array[n_arrays];                                                                                         \
         NUMBER_##dtype c[N_CONSTANTS];                                                                                 \
-        bool unit = true;                                                                                              \
-        for (int a = 0; a < (n_arrays); a++) {                                                                         \
+        for (int a = 0; a < (n_arrays); a++)                                                                           \
             array[a] = data[a];                                                                                        \
-            unit &= step[a] == 1;                                                                                      \
-        }                                                                                                              \
         for (int k = 0; k < N_CONSTANTS; k++)                                                                          \
             c[k] = (NUMBER_##dtype)((const double *)with)[k];                                                          \
-        if (unit) {                                                                                                    \
-            UPDATE_LOOP(dtype, n_results, n_arrays, ELEMENT, array[a][i])                                              \
-        } else {                                                                                                       \
-            UPDATE_LOOP(dtype, n_results, n_arrays, ELEMENT, array[a][i * step[a]])                                    \
+        INDEPENDENT                                                                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            NUMBER_##dtype element[n_arrays];                                                                          \
+            for (int a = n_results; a < (n_arrays); a++)                                                               \
+                element[a] = LOAD(dtype, array[a][i]);                                                                 \
+            EXPANDED(ELEMENT, COMPUTE_##dtype, NUMBER_##dtype, UPDATE_AT)                                              \
+            for (int a = 0; a < (n_results); a++)                                                                      \
+                array[a][i] = STORE(dtype, element[a]);                                                                \
         }                                                                                                              \
-    }
-#define UPDATE_LOOP(dtype, n_results, n_arrays, ELEMENT, AT)                                                           \
-    INDEPENDENT                                                                                                        \
-    for (int64_t i = 0; i < n; i++) {                                                                                  \
-        NUMBER_##dtype element[n_arrays];                                                                              \
-        for (int a = n_results; a < (n_arrays); a++)                                                                   \
-            element[a] = LOAD(dtype, AT);                                                                              \
-        EXPANDED(ELEMENT, COMPUTE_##dtype, NUMBER_##dtype, UPDATE_AT)                                                  \
-        for (int a = 0; a < (n_results); a++)                                                                          \
-            AT = STORE(dtype, element[a]);                                                                             \
     }
 #define UPDATE_AT(a) element[a]
 #define UPDATE_ROWS(EACH, name, n_results, n_tensors, ELEMENT)                                                         \
@@ -110,7 +101,7 @@ static void update_parts(const trama_call *call, loop_row *const rows[TRAMA_N_DT
     for (int part = 0; part < (pairs ? 1 : 2); part++) {
         for (int i = 0; i < n && !pairs; i++)
             parts[i] = view_part(&views[i], part);
-        loop_call(&real, rows, constants);
+        loop_call(&real, rows, STEPS_1, constants);
     }
 }
 
@@ -125,7 +116,7 @@ static void update(const trama_call *call, int n_tensors, loop_row *const rows[T
     if (kind == UPDATE_COMPUTES && dtype_parts(call->out[0].dtype) > 1)
         update_parts(&tensors, rows, constants);
     else if (kind == UPDATE_COMPUTES)
-        loop_call(&tensors, rows, constants);
+        loop_call(&tensors, rows, STEPS_1, constants);
 }
 
 /* Averages of gradients that are 0 decay to subnormal numbers, those below the least normal one (1.2e-38 in f32), with

@@ -223,7 +223,7 @@ void cpu_expand(const trama_call *call)
     const double repeats = expand_repeats(call);
 
     if (call->attributes->integer[EXPAND_AVERAGE])
-        loop_run(2, (const trama_view *[]){&call->out[0], &wide}, quotient_rows[wide.dtype], &repeats);
+        loop_dense(1, 2, (const trama_view *[]){&call->out[0], &wide}, quotient_rows[wide.dtype], STEPS_1, &repeats);
     else
         kernel_copy(&call->out[0], &wide);
 }
