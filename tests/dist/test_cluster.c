@@ -186,7 +186,6 @@ int main(void)
     tcase_add_test(c, ranks_divide_the_cores_and_gpus_of_their_node);
     tcase_add_loop_test(c, errors_name_the_line_and_the_remedy, 0, (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(c, changed_texts_make_a_machine_or_are_refused);
-    tcase_set_timeout(c, 0);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

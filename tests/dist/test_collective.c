@@ -226,9 +226,9 @@ END_TEST
 START_TEST(pairs_on_two_axes_of_gpus_are_collectives_of_lines)
 {
     try_pairs("2,2", 4, 1, 7);
-    try_pairs("2,3", 6, 1, 7);
-    try_pairs("2,3", 1, 6, 11);
-    try_pairs("2,2:3,1,0,2", 2, 2, 11);
+    try_pairs("2,3", 6, 1, 7 * suite_stride());
+    try_pairs("2,3", 1, 6, 11 * suite_stride());
+    try_pairs("2,2:3,1,0,2", 2, 2, 11 * suite_stride());
 }
 END_TEST
 

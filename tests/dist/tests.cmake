@@ -13,7 +13,7 @@ if(NOT TRAMA_WITH_SAFETENSORS)
 endif()
 
 # Many plans of rooms that other tests reach, too.
-foreach(program test_arena test_attention_layouts test_convolution_layouts test_loans test_memory test_mutants test_optimizer
-        test_split_forms test_unlike)
+foreach(program test_arena test_attention_layouts test_convolution_layouts test_gradient test_loans test_memory
+        test_mutants test_optimizer test_reshard test_split_forms test_sum_turns test_unlike test_validator)
     set(LONG_ASAN_${program} ON)
 endforeach()

@@ -201,7 +201,6 @@ static inline int run_tests(const char *name, int n, const TTest *const *tests)
     }
     Suite *suite = suite_create(name);
     TCase *tcase = tcase_create("all");
-    tcase_set_timeout(tcase, 0);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     for (int i = 0; i < n; i++)
         tcase_add_test(tcase, tests[i]);

@@ -38,6 +38,6 @@ endforeach()
 
 # Whole programs, whose rooms the other folders test.
 foreach(program test_arguments test_cg test_checkpoint test_demos test_fashion_mnist test_heat2d test_launch test_outputs
-        test_trama_large test_trama_rehearse test_trama_rule test_trama_trace)
+        test_trama_large test_trama_layout test_trama_rehearse test_trama_rule test_trama_trace test_trama_trace_made)
     set(LONG_ASAN_${program} ON)
 endforeach()

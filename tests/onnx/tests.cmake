@@ -19,3 +19,4 @@ else()
     list(REMOVE_ITEM sources onnx/test_trama_onnx.c)
 endif()
 set(STARTS_MPI_test_trama_onnx ON)
+set(LONG_ASAN_test_trama_onnx ON) # a start of the program for each model

@@ -111,7 +111,6 @@ static inline void keep_quiet(void *data, trama_log_level level, const char *lin
         const TTest *tests[] = {__VA_ARGS__};                                                                          \
         Suite *suite = suite_create(__FILE__);                                                                         \
         TCase *tcase = tcase_create("all");                                                                            \
-        tcase_set_timeout(tcase, 0);                                                                                   \
         for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)                                                      \
             tcase_add_test(tcase, tests[i]);                                                                           \
         suite_add_tcase(suite, tcase);                                                                                 \

@@ -29,6 +29,7 @@ if(NOT TRAMA_STANDIN_NCCL)
     list(FILTER sources EXCLUDE REGEX "/(nccl|meeting)[.]cpp$")
 endif()
 add_library(trama_standin SHARED ${sources})
+set_source_files_properties("${here}/simt.cpp" PROPERTIES COMPILE_OPTIONS -O2) # runs between any two steps of a thread
 target_link_libraries(trama_standin PUBLIC trama_standin_flags Threads::Threads)
 
 # All programs and libraries from here on find the stand-ins before NVIDIA's libraries, which StarPU brings along.

@@ -67,7 +67,8 @@ struct simulation {
     }
 };
 
-thread_local simulation sim;
+thread_local simulation own;
+__thread simulation *sim; /* own, once a kernel has run: it needs no look whether own is there */
 thread_local bool running;
 
 unsigned order_from_environment()
@@ -82,14 +83,15 @@ unsigned order = order_from_environment();
 
 lane &current()
 {
-    return sim.lanes[sim.turn[sim.at]];
+    return sim->lanes[sim->turn[sim->at]];
 }
 
 [[noreturn]] __attribute__((format(printf, 1, 2))) void wrong(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "stand-in for CUDA: kernel %s, block (%u,%u,%u): ", sim.kernel, blockIdx.x, blockIdx.y, blockIdx.z);
+    fprintf(stderr, "stand-in for CUDA: kernel %s, block (%u,%u,%u): ", sim ? sim->kernel : "", blockIdx.x, blockIdx.y,
+            blockIdx.z);
     vfprintf(stderr, format, arguments);
     fprintf(stderr, "\n");
     va_end(arguments);
@@ -101,8 +103,8 @@ lane &current()
 #ifdef __SANITIZE_ADDRESS__
 void leaving(void **kept, const fiber *to)
 {
-    const bool home = to == &sim.scheduler;
-    __sanitizer_start_switch_fiber(kept, home ? sim.stack : to->stack, home ? sim.stack_size : (size_t)STACK);
+    const bool home = to == &sim->scheduler;
+    __sanitizer_start_switch_fiber(kept, home ? sim->stack : to->stack, home ? sim->stack_size : (size_t)STACK);
 }
 void arrived(void *kept)
 {
@@ -110,7 +112,7 @@ void arrived(void *kept)
 }
 void started()
 {
-    __sanitizer_finish_switch_fiber(nullptr, &sim.stack, &sim.stack_size);
+    __sanitizer_finish_switch_fiber(nullptr, &sim->stack, &sim->stack_size);
 }
 #else
 void leaving(void **, const fiber *)
@@ -141,7 +143,7 @@ void start_lane()
 {
     lane &l = current();
     threadIdx = l.index;
-    sim.body(sim.with);
+    sim->body(sim->with);
     current().now = ENDED;
 }
 
@@ -152,20 +154,20 @@ void fiber_main()
     for (;;) {
         fiber *self = current().on;
         start_lane();
-        while (sim.at + 1 < sim.threads && !sim.lanes[sim.turn[sim.at + 1]].on) {
-            sim.at++;
+        while (sim->at + 1 < sim->threads && !sim->lanes[sim->turn[sim->at + 1]].on) {
+            sim->at++;
             current().on = self;
             start_lane();
         }
-        sim.idle.push_back(self);
-        switch_to(self, &sim.scheduler);
+        sim->idle.push_back(self);
+        switch_to(self, &sim->scheduler);
     }
 }
 
 fiber *new_fiber()
 {
-    sim.fibers.push_back(std::make_unique<fiber>());
-    fiber *f = sim.fibers.back().get();
+    sim->fibers.push_back(std::make_unique<fiber>());
+    fiber *f = sim->fibers.back().get();
     char *memory = (char *)mmap(nullptr, STACK + GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED || mprotect(memory + GUARD, STACK, PROT_READ | PROT_WRITE))
         wrong("no memory for the stacks of its threads");
@@ -183,12 +185,12 @@ void resume()
 {
     lane &l = current();
     if (!l.on) {
-        if (sim.idle.empty())
-            sim.idle.push_back(new_fiber());
-        l.on = sim.idle.back();
-        sim.idle.pop_back();
+        if (sim->idle.empty())
+            sim->idle.push_back(new_fiber());
+        l.on = sim->idle.back();
+        sim->idle.pop_back();
     }
-    switch_to(&sim.scheduler, l.on);
+    switch_to(&sim->scheduler, l.on);
 }
 
 /* The calling lane waits, until the scheduler has found that those that it waits for are there. */
@@ -202,7 +204,7 @@ void wait_as(state now, const char *file, int line)
     l.now = now;
     l.file = file;
     l.line = line;
-    switch_to(l.on, &sim.scheduler);
+    switch_to(l.on, &sim->scheduler);
     threadIdx = l.index;
 }
 
@@ -236,20 +238,20 @@ bool together(const lane &a, const lane &b)
 bool release_exchange(int i)
 {
     const int warp = i - i % WARP;
-    const unsigned mask = sim.lanes[i].mask;
+    const unsigned mask = sim->lanes[i].mask;
     for (int j = 0; j < WARP; j++) {
         if (!(mask >> j & 1))
             continue;
-        if (warp + j >= sim.threads)
-            wrong("%s:%d: the mask %08x names lane %d, which the block does not have", sim.lanes[i].file,
-                  sim.lanes[i].line, mask, j);
-        if (!together(sim.lanes[i], sim.lanes[warp + j]))
+        if (warp + j >= sim->threads)
+            wrong("%s:%d: the mask %08x names lane %d, which the block does not have", sim->lanes[i].file,
+                  sim->lanes[i].line, mask, j);
+        if (!together(sim->lanes[i], sim->lanes[warp + j]))
             return false;
     }
     for (int j = 0; j < WARP; j++)
         if (mask >> j & 1) {
-            sim.lanes[warp + j].now = READY;
-            sim.exchanged[warp + j] = sim.lanes[warp + j].value;
+            sim->lanes[warp + j].now = READY;
+            sim->exchanged[warp + j] = sim->lanes[warp + j].value;
         }
     return true;
 }
@@ -257,36 +259,36 @@ bool release_exchange(int i)
 /* Nobody can go on: ends the process if there are two that do not wait for the same. */
 void check_same()
 {
-    for (int i = 0; i < sim.threads; i++)
-        for (int j = 0; sim.lanes[i].now == AT_EXCHANGE && j < WARP; j++)
-            if (sim.lanes[i].mask >> j & 1 && !together(sim.lanes[i], sim.lanes[i - i % WARP + j]))
-                diverged(sim.lanes[i], sim.lanes[i - i % WARP + j]);
-    for (int i = 1; i < sim.threads; i++)
-        if (!together(sim.lanes[0], sim.lanes[i]))
-            diverged(sim.lanes[0], sim.lanes[i]);
+    for (int i = 0; i < sim->threads; i++)
+        for (int j = 0; sim->lanes[i].now == AT_EXCHANGE && j < WARP; j++)
+            if (sim->lanes[i].mask >> j & 1 && !together(sim->lanes[i], sim->lanes[i - i % WARP + j]))
+                diverged(sim->lanes[i], sim->lanes[i - i % WARP + j]);
+    for (int i = 1; i < sim->threads; i++)
+        if (!together(sim->lanes[0], sim->lanes[i]))
+            diverged(sim->lanes[0], sim->lanes[i]);
 }
 
 /* True if lanes go on; false if all have ended. */
 bool release()
 {
     bool released = false;
-    for (int i = 0; i < sim.threads; i++)
-        if (sim.lanes[i].now == AT_EXCHANGE)
+    for (int i = 0; i < sim->threads; i++)
+        if (sim->lanes[i].now == AT_EXCHANGE)
             released |= release_exchange(i);
     if (released)
         return true;
     check_same();
-    if (sim.lanes[0].now == ENDED)
+    if (sim->lanes[0].now == ENDED)
         return false;
-    for (int i = 0; i < sim.threads; i++)
-        sim.lanes[i].now = READY;
+    for (int i = 0; i < sim->threads; i++)
+        sim->lanes[i].now = READY;
     return true;
 }
 
 void run_block()
 {
-    for (int i = 0; i < sim.threads; i++) {
-        lane &l = sim.lanes[i];
+    for (int i = 0; i < sim->threads; i++) {
+        lane &l = sim->lanes[i];
         const unsigned n = (unsigned)i;
         l.index = {n % blockDim.x, n / blockDim.x % blockDim.y, n / blockDim.x / blockDim.y};
         l.now = READY;
@@ -294,7 +296,7 @@ void run_block()
         l.mask = 0;
     }
     do
-        for (sim.at = 0; sim.at < sim.threads; sim.at++)
+        for (sim->at = 0; sim->at < sim->threads; sim->at++)
             if (current().now == READY)
                 resume();
     while (release());
@@ -313,10 +315,10 @@ void check_sizes(dim3 grid, dim3 block)
 
 void order_threads(std::minstd_rand &random)
 {
-    for (int i = 0; i < sim.threads; i++)
-        sim.turn[i] = order == SIMT_REVERSE ? sim.threads - 1 - i : i;
-    for (int i = sim.threads - 1; order > SIMT_REVERSE && i > 0; i--)
-        std::swap(sim.turn[i], sim.turn[random() % (unsigned)(i + 1)]);
+    for (int i = 0; i < sim->threads; i++)
+        sim->turn[i] = order == SIMT_REVERSE ? sim->threads - 1 - i : i;
+    for (int i = sim->threads - 1; order > SIMT_REVERSE && i > 0; i--)
+        std::swap(sim->turn[i], sim->turn[random() % (unsigned)(i + 1)]);
 }
 
 /* Block number i of n is block (i * stride + first) mod n: all of them once, whatever the order. */
@@ -340,7 +342,7 @@ const char *simt_where(void)
     static thread_local char text[256];
     if (!running)
         return "the host";
-    snprintf(text, sizeof text, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u)", sim.kernel, blockIdx.x, blockIdx.y,
+    snprintf(text, sizeof text, "kernel %s, block (%u,%u,%u), thread (%u,%u,%u)", sim->kernel, blockIdx.x, blockIdx.y,
              blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z);
     return text;
 }
@@ -354,14 +356,15 @@ void simt_run(const char *kernel, dim3 grid, dim3 block, void (*body)(const void
 {
     const uint64_t n = (uint64_t)grid.x * grid.y * grid.z;
     std::minstd_rand random(order);
-    sim.kernel = kernel;
+    sim = &own;
+    sim->kernel = kernel;
     if (running)
         wrong("started by a kernel");
     check_sizes(grid, block);
     running = true;
-    sim.body = body;
-    sim.with = with;
-    sim.threads = (int)(block.x * block.y * block.z);
+    sim->body = body;
+    sim->with = with;
+    sim->threads = (int)(block.x * block.y * block.z);
     blockDim = block;
     gridDim = grid;
     const block_order o = order_blocks(n, random);
@@ -392,7 +395,7 @@ uint64_t simt_exchange(unsigned mask, uint64_t value, int from, const char *file
         current().mask = mask;
         current().value = value;
     }
-    const int i = running ? sim.turn[sim.at] : 0;
+    const int i = running ? sim->turn[sim->at] : 0;
     wait_as(AT_EXCHANGE, file, line);
-    return sim.exchanged[i - i % WARP + from];
+    return sim->exchanged[i - i % WARP + from];
 }

@@ -271,7 +271,6 @@ int main(void)
     setenv("TRAMA_STANDIN_GPUS", "1", 1);
     Suite *suite = suite_create("cublas");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 0); /* CTest has one for the whole program */
     tcase_add_loop_test(all, all_types_orders_and_transposes, 0, 6);
     tcase_add_test(all, epilogues_follow_the_product);
     tcase_add_test(all, what_cublaslt_cannot_is_not_supported);

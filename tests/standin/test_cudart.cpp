@@ -512,7 +512,6 @@ int main(void)
 {
     Suite *suite = suite_create("cudart");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 0); /* CTest has one for the whole program */
     tcase_add_test(all, a_kernel_computes_what_was_copied_there);
     tcase_add_test(all, streams_keep_their_order_in_threads_of_their_own);
     tcase_add_test(all, fresh_memory_is_nan);

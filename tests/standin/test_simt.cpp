@@ -339,7 +339,6 @@ int main(void)
 {
     Suite *suite = suite_create("simt");
     TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 0); /* CTest has one for the whole program */
     tcase_add_test(all, every_thread_runs_once_in_any_order);
     tcase_add_test(all, the_order_is_as_asked);
     tcase_add_test(all, without_a_launcher_a_lambda_runs_too);

@@ -10,7 +10,6 @@ int suite_run(const char *name, SFun set_up, SFun tear_down, const TTest *const 
     Suite *suite = suite_create(name);
     TCase *cases = tcase_create(name);
     tcase_add_checked_fixture(cases, set_up, tear_down);
-    tcase_set_timeout(cases, 0); /* CTest has one for the whole program */
     for (size_t i = 0; i < n; i++)
         tcase_add_test(cases, tests[i]);
     suite_add_tcase(suite, cases);

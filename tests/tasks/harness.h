@@ -229,7 +229,6 @@ static inline int run_tests(const char *name, const TTest *const *tests, int n)
     Suite *suite = suite_create(name);
     for (int i = 0; i < n; i++) { /* a case each, so that CK_RUN_CASE finds it */
         TCase *tcase = tcase_create(tests[i]->name);
-        tcase_set_timeout(tcase, 0);
         tcase_add_test(tcase, tests[i]);
         suite_add_tcase(suite, tcase);
     }

@@ -197,10 +197,9 @@ static const outcome *watch(const char *stage, int ranks)
     return &o;
 }
 
-/* mpirun takes a second or two to end ranks that end with a status. */
 static void leaves_well(const char *stage, int ranks, int status)
 {
-    for (int i = 0; i < (ranks && status && !suite_is_long() ? 1 : 2); i++) {
+    for (int i = 0; i < (suite_is_long() ? 2 : 1); i++) {
         const outcome *o = watch(stage, ranks);
         demand(WIFEXITED(o->status) && WEXITSTATUS(o->status) == status, "%s: status %x; it said:\n%.4000s", stage,
                (unsigned)o->status, o->said);

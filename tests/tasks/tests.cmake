@@ -2,6 +2,7 @@
 # On how many ranks tests run, where not on 2 and 4; seconds that they may take; which start MPI themselves.
 set(STARTS_MPI_test_faults ON)
 set(STARTS_MPI_test_leave ON)
+set(LONG_ASAN_test_leave ON) # its programs end without leave, and leak
 set(TIMEOUT_test_leave 300)
 set(RANKS_test_fork 2)
 set(RANKS_test_random 2 4)
