@@ -43,8 +43,8 @@ void loop_run(int n, const trama_view *const *view, loop_row *row, const void *w
     }
 }
 
-/* A row for few steps, and the room for elements that have others. */
-enum { DENSE = 256, LARGEST = 16 };
+/* A row that takes some steps only, and room to pack elements that lie otherwise. */
+enum { DENSE = 256, LARGEST = sizeof(trama_c128) };
 typedef struct dense {
     loop_row *row;
     row_steps steps;
@@ -69,7 +69,8 @@ static bool is_dense(const dense *d, const int64_t *step)
 
 static void dense_row(int64_t n, void *const *data, const int64_t *step, const void *with)
 {
-    static const int64_t unit[DENSE_ARRAYS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    static const int64_t unit[] = {1, 1, 1, 1, 1, 1, 1, 1};
+    _Static_assert(sizeof unit == DENSE_ARRAYS * sizeof *unit, "a step for each array");
     dense *d = (dense *)with;
     void *at[DENSE_ARRAYS], *part[DENSE_ARRAYS];
 

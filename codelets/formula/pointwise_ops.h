@@ -11,9 +11,11 @@
 
 #define FORMULA_VALUE(name, dtype, x, y, with) formula_##name##_##dtype(x, y, with)
 
-/* An operand of an op of two may be repeated; gradients have all elements of both. */
+/* Ops that are often given a scalar or a column have loops for it; a repeated operand of others is packed. */
 #undef BINARY
 #define BINARY(name, types, ...) POINTWISE(BROADCAST, name, types, )
+#undef BINARY_BITS
+#define BINARY_BITS(name, types, ...) POINTWISE(BROADCAST, name, types, )
 
 #define POINTWISE(form, name, types, ...)                                                                              \
     ROWS(form##_ROW, EACH_##types, name, FORMULA_VALUE)                                                                \

@@ -96,7 +96,49 @@ START_TEST(view_without_drops_one_dim)
 }
 END_TEST
 
-/* Rows with and without unit strides are compiled apart, and so are the ends of vectors. */
+static void product_row(int64_t n, void *const *data, const int64_t *step, const void *with)
+{
+    ck_assert(step[0] == 1 && step[1] == 1 && step[2] == 1);
+    for (int64_t i = 0; i < n; i++)
+        ((trama_c128 *)data[0])[i] = ((trama_c128 *)data[1])[i] * ((double *)data[2])[i];
+}
+
+static trama_view line_of(trama_dtype dtype, void *data, int64_t n, int64_t step)
+{
+    return (trama_view){.data = data, .dtype = dtype, .ndim = 1, .extent = {n}, .stride = {step}, .global = {n}};
+}
+
+/* 600 elements are several parts, the last a short one. */
+START_TEST(elements_with_gaps_are_packed_part_by_part)
+{
+    enum { N = 600 };
+    static trama_c128 x[3 * N], out[3 * N];
+    const int64_t steps[][2] = {{3, -1}, {1, 2}, {-2, 1}, {2, 2}};
+    double factor = 3;
+    for (int k = 0; k < 4; k++)
+        for (int in_place = k == 3; in_place >= 0; in_place--) {
+            const int64_t to = steps[k][0], from = steps[k][1];
+            for (int i = 0; i < 3 * N; i++) {
+                x[i] = CMPLX(i, -i);
+                out[i] = -1;
+            }
+            trama_c128 *all = in_place ? x : out, *first = all + (to < 0 ? -to * (N - 1) : 0),
+                       *source = x + (from < 0 ? -from * (N - 1) : 0);
+            const trama_view view[] = {line_of(TRAMA_C128, first, N, to), line_of(TRAMA_C128, source, N, from),
+                                       line_of(TRAMA_F64, &factor, 1, 1)};
+            loop_dense(1, 3, (const trama_view *[]){&view[0], &view[1], &view[2]}, product_row, STEPS_1, NULL);
+            for (int64_t i = 0; i < 3 * N; i++) {
+                const int64_t element = (&all[i] - first) / to, read = (source - x) + element * from;
+                if ((&all[i] - first) % to || element < 0 || element >= N)
+                    ck_assert(all[i] == (in_place ? CMPLX((double)i, -(double)i) : -1));
+                else
+                    ck_assert(all[i] == CMPLX(3 * (double)read, -3 * (double)read));
+            }
+        }
+}
+END_TEST
+
+/* Elements with gaps are packed, and the ends of vectors are compiled apart. */
 START_TEST(the_bits_of_a_result_do_not_depend_on_memory_order)
 {
     static const char *const unary[] = {"exp", "log", "sqrt", "tanh", "sigmoid", "gelu", "square"};
@@ -133,4 +175,5 @@ END_TEST
 
 RUN_TESTS("loop", contiguous_memory_is_one_row_in_any_order_of_dims, a_repeated_operand_cuts_rows_where_it_must,
           every_element_is_visited_once, an_empty_space_has_no_row_and_a_scalar_one,
-          the_bits_of_a_result_do_not_depend_on_memory_order, view_without_drops_one_dim)
+          elements_with_gaps_are_packed_part_by_part, the_bits_of_a_result_do_not_depend_on_memory_order,
+          view_without_drops_one_dim)
