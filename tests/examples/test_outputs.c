@@ -130,11 +130,17 @@ static const char *before(const char *name)
     return strncmp(name, "embed", 5) ? "" : WHOLE_STACKS;
 }
 
-/* With stdout on a full disk, and without a sanitizer, which is slow, with none at all. */
+/* It measures for 8 s before it prints; test_trama_rehearse reads that. */
+static bool is_slow(const char *name)
+{
+    return !strcmp(name, "trama calibrate");
+}
+
+/* With stdout on a full disk, and with none at all but where that is slow. */
 static void expect_refused(const char *name, const char *arguments)
 {
     static const char *const outputs[] = {">/dev/full", ">&-"};
-    for (int i = 0; i < (suite_is_sanitized() ? 1 : 2); i++) {
+    for (int i = 0; i < (suite_is_sanitized() || is_slow(name) ? 1 : 2); i++) {
         const outcome *o = run("%s./%s %s %s", before(name), name, arguments, outputs[i]);
         ck_assert_msg(o->status == 1 && contains(o->text, "cannot be written"), "%s %s %s: status %d, %.2000s", name,
                       arguments, outputs[i], o->status, o->text);
@@ -147,8 +153,10 @@ START_TEST(a_program_whose_output_cannot_be_written_ends_with_1_and_says_so)
     programs list = find_programs();
     for (int i = 0; i < list.n; i += suite_stride()) {
         const program *p = &list.at[i];
-        const char *text = text_of(run("%s./%s %s 2>/dev/null", before(p->name), p->name, p->arguments));
-        ck_assert_msg(*text, "%s prints nothing", p->name);
+        if (!is_slow(p->name)) {
+            const char *text = text_of(run("%s./%s %s 2>/dev/null", before(p->name), p->name, p->arguments));
+            ck_assert_msg(*text, "%s prints nothing", p->name);
+        }
         expect_refused(p->name, p->arguments);
     }
 }

@@ -391,7 +391,7 @@ END_TEST
 START_TEST(a_machine_is_calibrated_and_rehearsed)
 {
     const bool none = suite_skips(suite_stride() > 1, "calibrations, which a sanitizer slows down");
-    for (int ranks = 1; ranks <= (TRAMA_HAVE_MPI ? 3 : 1) && !none; ranks++) {
+    for (int ranks = 1; ranks <= (TRAMA_HAVE_MPI ? 3 : 1) && !none; ranks += suite_is_long() ? 1 : 2) {
         char arguments[300];
         text_of(ranks == 1 ? run("./trama calibrate --quick --output %s/here", scratch)
                            : run(MPIRUN "%d ./trama calibrate --quick --output %s/here", ranks, scratch));

@@ -216,7 +216,7 @@ extern "C" cublasStatus_t cublasSetStream_v2(cublasHandle_t, cudaStream_t)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* The old interface, which StarPU starts as well. */
+/* The old interface: a StarPU with cuBLAS starts it as well. */
 extern "C" cublasStatus_t cublasInit(void)
 {
     return CUBLAS_STATUS_SUCCESS;

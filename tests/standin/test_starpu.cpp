@@ -109,7 +109,7 @@ static void run_chains(int vectors, bool mixed)
 
 START_TEST(starpu_calls_the_stand_in)
 {
-    for (const char *name : {"cudaMalloc", "cudaMemcpy3DPeerAsync", "cudaEventQuery", "cublasLtCreate", "cublasInit"}) {
+    for (const char *name : {"cudaMalloc", "cudaMemcpy3DPeerAsync", "cudaEventQuery", "cublasLtCreate"}) {
         Dl_info info;
         ck_assert(dladdr(dlsym(RTLD_DEFAULT, name), &info));
         ck_assert_msg(strstr(info.dli_fname, "standin"), "%s is that of %s", name, info.dli_fname);
