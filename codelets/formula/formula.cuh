@@ -15,6 +15,7 @@
     EACH(form##_FORMULA, name)
 #define UNARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 1, x[0])
 #define BINARY_FORMULA(dtype, type, name) FORMULA_TYPE(dtype, type, name, 2, x[1])
+#define BROADCAST_FORMULA BINARY_FORMULA
 #define FORMULA_TYPE(dtype, type, name, n_operands, SECOND)                                                            \
     template <> struct name##_formula<type> {                                                                          \
         static constexpr int operands = n_operands;                                                                    \

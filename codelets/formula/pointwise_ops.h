@@ -11,18 +11,13 @@
 
 #define FORMULA_VALUE(name, dtype, x, y, with) formula_##name##_##dtype(x, y, with)
 
-/* Ops that are often given a scalar or a column have loops for it; a repeated operand of others is packed. */
-#undef BINARY
-#define BINARY(name, types, ...) POINTWISE(BROADCAST, name, types, )
-#undef BINARY_BITS
-#define BINARY_BITS(name, types, ...) POINTWISE(BROADCAST, name, types, )
-
 #define POINTWISE(form, name, types, ...)                                                                              \
     ROWS(form##_ROW, EACH_##types, name, FORMULA_VALUE)                                                                \
     void cpu_##name(const trama_call *call)                                                                            \
     {                                                                                                                  \
         loop_call(call, name##_rows, form##_STEPS, call->attributes->real);                                            \
     }
+/* A repeated operand of a form without a loop for it is packed. */
 #define UNARY_STEPS STEPS_1
 #define BINARY_STEPS STEPS_1
 #define BROADCAST_STEPS STEPS_1_OR_0
