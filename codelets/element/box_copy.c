@@ -24,9 +24,11 @@
             INDEPENDENT                                                                                                \
             for (int64_t i = 0; i < n; i++)                                                                            \
                 out[i] = first;                                                                                        \
-        } else                                                                                                         \
+        } else {                                                                                                       \
+            UNROLLED                                                                                                   \
             for (int64_t i = 0; i < n; i++)                                                                            \
                 out[i * step[0]] = a[i * step[1]];                                                                     \
+        }                                                                                                              \
     }
 EACH_ELEMENT(COPY_ROW, )
 static loop_row *const copy_rows[TRAMA_N_DTYPES] = {EACH_ELEMENT(ROW_ENTRY, copy)};

@@ -13,8 +13,10 @@
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* a loop that does not vectorise is no fault */
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define UNROLLED _Pragma("clang loop unroll_count(8)")
 #else
 #define INDEPENDENT _Pragma("GCC ivdep")
+#define UNROLLED _Pragma("GCC unroll 8") /* where a short loop's time depends on the address of its code */
 #endif
 
 /* Computes n elements: element i of array a lies at data[a] + i * step[a], in elements of its own type. */
