@@ -224,3 +224,8 @@ void cpu_reshape(const trama_call *call)
         cursor_copy(&to, &from, count);
     }
 }
+
+void cpu_reshape_like(const trama_call *call)
+{
+    cpu_reshape(call);
+}

@@ -166,3 +166,8 @@ extern "C" void cuda_reshape(const trama_call *call, const gpu *g)
         GPU_LAUNCH(reorder_units<decltype(unit)>, gpu_blocks(r.to.count, THREADS, g), THREADS, g, r);
     });
 }
+
+extern "C" void cuda_reshape_like(const trama_call *call, const gpu *g)
+{
+    cuda_reshape(call, g);
+}

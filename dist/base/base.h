@@ -97,6 +97,16 @@ bool count_times(int64_t *count, int64_t factor, int64_t most);
  * reason. */
 bool shape_check(trama_shape shape, trama_dtype dtype, bool fed, text *why);
 
+/* The greatest common divisor of numbers that are at least 0; of 0 and n it is n. */
+static inline int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
 static inline int64_t min_i64(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -69,7 +69,7 @@ trama_value *trama_flatten_at(trama_where where, trama_value *x, int first, int 
     for (int d = to + 1; d < shape.ndim; d++)
         shape.dim[d - to + from] = shape.dim[d];
     shape.ndim -= to - from;
-    return trama_reshape_at(where, x, shape);
+    return reshape_cut(where, x, shape, NULL, any ? RESHAPE_CUT(from, from) | RESHAPE_CUT(to + 1, from + 1) : 0);
 }
 
 trama_value *trama_outer_at(trama_where where, trama_value *x, trama_value *y)

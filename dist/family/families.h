@@ -83,6 +83,10 @@ trama_value *softmax_by_parts(trama_where where, trama_value *x, int axis);
 void put_shape(trama_attributes *a, int slot, trama_shape shape);
 trama_status get_shape(const trama_node *node, int slot, trama_dtype dtype, bool fed, trama_shape *shape);
 
+/* trama_reshape, or with `like` trama_reshape_like. Where it is not plain which dims that are only known when fed become
+ * which, `cuts` has a RESHAPE_CUT(d, e) for each d and e such that dims [0, d) of x become dims [0, e). */
+trama_value *reshape_cut(trama_where where, trama_value *x, trama_shape shape, trama_value *like, int64_t cuts);
+
 /* Appends a reduction over dims [n], or over all dims if n is 0. */
 trama_value *reduce_dims(trama_where where, const trama_op *op, trama_value *x, int n, const int *dims, bool keep_dim);
 

@@ -239,12 +239,18 @@ trama_value *trama_softmax_at(trama_where where, trama_value *x, int dim);
 trama_value *trama_transpose_at(trama_where where, trama_value *x, const int *perm);
 
 /* The same elements in row-major order: [6, 4] -> [3, 8]. The count stays, and so do TRAMA_ANY dims in their order. One
- * such dim alone may be merged with known dims, or divided by them: [TRAMA_ANY, 16] -> [TRAMA_ANY] and back, and what is
- * fed must be a multiple of 16 there. A split of the first of the dims that are merged or divided passes; where its
- * pieces are uneven, a process receives one index of the first merged dim at each border, or less than one index of the
- * first dim that it is divided into. */
+ * such dim may be merged with known dims, or divided by them: [TRAMA_ANY, 16] -> [TRAMA_ANY] and back, and what is fed
+ * must be a multiple of 16 there. All of them may become one: [TRAMA_ANY, TRAMA_ANY, 16] -> [TRAMA_ANY, 16]. A split of
+ * the first of the dims that are merged or divided passes; where its pieces are uneven, a process receives one index of
+ * the first merged dim at each border, or less than one index of the first dim that it is divided into. */
 #define trama_reshape(x, shape) trama_reshape_at(TRAMA_HERE, x, shape)
 trama_value *trama_reshape_at(trama_where where, trama_value *x, trama_shape shape);
+/* The same, and the TRAMA_ANY dims of the shape have the extents of the TRAMA_ANY dims of `like`, in their order, so that
+ * merged dims are divided again: [TRAMA_ANY, 16] -> [TRAMA_ANY, TRAMA_ANY, 16] like [TRAMA_ANY, TRAMA_ANY]. Of `like` the
+ * shape alone counts; it may have another element type, and gets no gradient. A run whose shapes do not fit answers
+ * E_SHAPE. */
+#define trama_reshape_like(x, shape, like) trama_reshape_like_at(TRAMA_HERE, x, shape, like)
+trama_value *trama_reshape_like_at(trama_where where, trama_value *x, trama_shape shape, trama_value *like);
 
 /* Window, the general form: element (i, j, ...) of the result is element (i + offset[0], j + offset[1], ...) of x, and
  * 0 outside of x. offset [ndim]; shape: the extents of the result. A TRAMA_ANY dim stays: offset 0, extent TRAMA_ANY.

@@ -122,11 +122,6 @@ trama_mesh *trama_mesh_create_ids(int ndim, const int *shape, const char *const 
     return m;
 }
 
-static int greatest_common_divisor(int a, int b)
-{
-    return b ? greatest_common_divisor(b, a % b) : a;
-}
-
 void mesh_drop_weights(trama_mesh *m, int axis)
 {
     free(m->weights[axis]);
@@ -147,7 +142,7 @@ bool mesh_set_weights(trama_mesh *m, int axis, const int *weights)
                        "mesh: weight %d of axis %d is %d; weights are at least 1 (leave a process out by the ids)", i,
                        axis, weights[i]),
                    false;
-        common = greatest_common_divisor(weights[i], common);
+        common = (int)common_divisor(weights[i], common);
         sum += weights[i];
         equal = equal && weights[i] == weights[0];
     }

@@ -35,8 +35,10 @@ enum { MATMUL_TRANS_X, MATMUL_TRANS_Y, MATMUL_SUM_BATCH };
 /* reductions, argmax, argmin, expand; axes is a bit mask of dims */
 enum { REDUCE_AXES, REDUCE_KEEP_DIM, EXPAND_AVERAGE, ARGMAX_LAST = EXPAND_AVERAGE };
 enum { SOFTMAX_AXIS };
-/* transpose, reshape: DIM is the first of ndim slots; ROWS is a bit mask of dims of the operand */
-enum { SHAPE_NDIM, SHAPE_DIM, RESHAPE_ROWS = SHAPE_DIM + TRAMA_MAX_NDIM };
+/* transpose, reshape: DIM is the first of ndim slots; ROWS is a bit mask of dims of the operand. CUTS has the dims of
+ * the operand, and above them those of the result, before which the elements are as many on both sides */
+enum { SHAPE_NDIM, SHAPE_DIM, RESHAPE_ROWS = SHAPE_DIM + TRAMA_MAX_NDIM, RESHAPE_CUTS };
+#define RESHAPE_CUT(in, out) (INT64_C(1) << (in) | INT64_C(1) << (TRAMA_MAX_NDIM + (out)))
 enum { WINDOW_DIM, WINDOW_OFFSET = WINDOW_DIM + TRAMA_MAX_NDIM };
 enum { INDEX_AXIS, SCATTER_HOW };              /* gather, scatter and their like */
 enum { CONCAT_AXIS };

@@ -180,7 +180,8 @@ static bool sweep_node(completion *c, const trama_node *node)
 static bool in_pass(const trama_node *node, int pass)
 {
     return node->role == NODE_FORWARD && (pass == 2 || node->op->pointwise || node->op->alias ||
-                                          node->op == &trama_op_transpose || node->op == &trama_op_reshape);
+                                          node->op == &trama_op_transpose || node->op == &trama_op_reshape ||
+                                          node->op == &trama_op_reshape_like);
 }
 
 static void sweep(completion *c)
@@ -232,6 +233,7 @@ node_rules complete_rules(const trama_program *program, int64_t nominal)
         memcpy(&rule, own, sizeof rule);
         for (int f = 0; f < rule.n_factors; f++)
             rule.factor[f].extent = node_nominal_extent(program->nodes.at[i], f, nominal);
+        rule_settle(&rule);
         node_rules_set(&rules, i, own, &rule);
     }
     return rules;

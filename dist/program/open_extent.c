@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extents that are only known when fed: those of a rule's factors by what is fed, and estimates before. The extent of a
- * value is a multiple of the one that is fed, or a part of it, where a reshape has merged or divided it. */
+ * value is a multiple of the one that is fed, or a part or a power of it, where a reshape has merged or divided it. */
+#include <float.h>
 #include <math.h>
 
 #include "program.h"
@@ -33,18 +34,30 @@ static bool set_open_factor(trama_rule *rule, const rule_dim *dim, int64_t exten
     return true;
 }
 
+/* Of a dim with an extent of its own. Where a row has no elements, the other side has none either. */
+static void resolve_own(trama_rule *rule, const rule_reach *reach, int factor, int64_t extent, text *why)
+{
+    int64_t *own = &rule->factor[factor].extent;
+    const int64_t all = rule_extent_of(rule, reach->of_dim) ? extent * reach_per(reach) : 0,
+                  stride = reach_stride(reach);
+    const bool empty = !rule_extent_of(rule, reach->of_row);
+    if (*own != TRAMA_ANY) {
+        if (reach->divides && (empty ? all : all % stride || all / stride != *own))
+            text_add(why, " where the others have %lld times %lld", (long long)*own, (long long)(empty ? 0 : stride));
+    } else if (reach->divides && all % stride) {
+        text_add(why, ", not a multiple of %lld", (long long)stride);
+    } else {
+        *own = divide_up(all, stride);
+    }
+}
+
 /* Sets the factors of dim d of operand t; `why` says what does not fit. */
 static void resolve_dim(trama_rule *rule, int t, int d, int64_t extent, text *why)
 {
     const rule_dim *dim = &rule->tensor[t].dim[d];
     const rule_reach *reach = &rule->tensor[t].reach[d];
     if (reach->own_extent) {
-        int64_t *own = &rule->factor[(int)dim->factor[0]].extent;
-        const int64_t all = extent * reach_per(reach), stride = reach_stride(reach);
-        if (*own == TRAMA_ANY && reach->divides && all % stride)
-            text_add(why, ", not a multiple of %lld", (long long)stride);
-        else if (*own == TRAMA_ANY)
-            *own = divide_up(all, stride);
+        resolve_own(rule, reach, dim->factor[0], extent, why);
     } else if (!reach_fits(reach, extent)) {
         text_add(why, ", and neighbours are read further on");
     } else if (!set_open_factor(rule, dim, extent)) {
@@ -54,13 +67,15 @@ static void resolve_dim(trama_rule *rule, int t, int d, int64_t extent, text *wh
     }
 }
 
-trama_status rule_resolve(trama_rule *rule, const trama_node *node, const trama_shape *known)
+/* rows: of the dims that are read by rows of another length, which is known once the others are set. */
+static trama_status resolve_dims(trama_rule *rule, const trama_node *node, const trama_shape *known, bool rows)
 {
     for (int t = 0; t < rule->n_in; t++)
         for (int d = 0; d < rule->tensor[t].ndim; d++) {
             text why = {0};
             const int64_t extent = known[t].dim[d];
-            if (extent != TRAMA_ANY)
+            const rule_reach *reach = &rule->tensor[t].reach[d];
+            if (extent != TRAMA_ANY && rows == (reach->of_row || reach->of_dim))
                 resolve_dim(rule, t, d, extent, &why);
             if (!why.at)
                 continue;
@@ -72,12 +87,30 @@ trama_status rule_resolve(trama_rule *rule, const trama_node *node, const trama_
     return TRAMA_OK;
 }
 
+trama_status rule_resolve(trama_rule *rule, const trama_node *node, const trama_shape *known)
+{
+    trama_status status = resolve_dims(rule, node, known, false);
+    rule_settle(rule);
+    return status ? status : resolve_dims(rule, node, known, true);
+}
+
 /* ---- Estimated ---- */
 
-/* Of a dim that is only known when fed. */
-static double times_fed(const trama_value *v, int d)
+/* An extent as times * fed^power, of all dims that are fed alike. */
+static fed_extent extent_known(double times)
 {
-    return v->open ? v->open[d] : 1;
+    return (fed_extent){(float)times, 0};
+}
+
+static fed_extent extent_times(fed_extent a, fed_extent b, int sign)
+{
+    return (fed_extent){sign > 0 ? a.times * b.times : a.times / fmaxf(b.times, FLT_MIN), a.power + sign * b.power};
+}
+
+/* Of a dim that is only known when fed. */
+static fed_extent dim_fed(const trama_value *v, int d)
+{
+    return v->open ? v->open[d] : (fed_extent){1, 1};
 }
 
 /* The product of the known factors of a dim. */
@@ -90,8 +123,19 @@ static double known_factors(const trama_rule *rule, const rule_dim *dim)
     return known;
 }
 
-/* How many times the extent that is fed a factor has, by dim d of operand t; 0 where that dim does not tell. */
-static double times_by(const trama_node *node, int factor, int t, int d)
+static fed_extent factor_fed(const trama_node *node, int factor);
+
+static fed_extent factors_fed(const trama_node *node, unsigned factors)
+{
+    fed_extent all = extent_known(1);
+    for (int f = 0; f < node->rule->n_factors; f++)
+        if (factors >> f & 1)
+            all = extent_times(all, factor_fed(node, f), 1);
+    return all;
+}
+
+/* A factor by dim d of operand t; power 0 where that dim does not tell. */
+static fed_extent fed_by(const trama_node *node, int factor, int t, int d)
 {
     const trama_rule *rule = node->rule;
     const rule_dim *dim = &rule->tensor[t].dim[d];
@@ -100,19 +144,26 @@ static double times_by(const trama_node *node, int factor, int t, int d)
     for (int i = 0; i < dim->n; i++)
         has |= dim->factor[i] == factor;
     if (!has || node->in[t]->shape.dim[d] != TRAMA_ANY)
-        return 0;
+        return extent_known(0);
+    const fed_extent fed = dim_fed(node->in[t], d);
+    if (reach->of_row || reach->of_dim)
+        return extent_times(extent_times(fed, factors_fed(node, reach->of_dim), 1), factors_fed(node, reach->of_row),
+                            -1);
     if (reach->own_extent)
-        return times_fed(node->in[t], d) * (double)reach_per(reach) / (double)reach_stride(reach);
-    return times_fed(node->in[t], d) / fmax(1, known_factors(rule, dim));
+        return extent_times(fed, extent_known((double)reach_per(reach) / (double)reach_stride(reach)), 1);
+    return extent_times(fed, extent_known(fmax(1, known_factors(rule, dim))), -1);
 }
 
-static double factor_times(const trama_node *node, int factor)
+static fed_extent factor_fed(const trama_node *node, int factor)
 {
-    double times = 0;
-    for (int t = 0; t < node->op->n_in && times == 0; t++)
-        for (int d = 0; d < node->rule->tensor[t].ndim && times == 0; d++)
-            times = times_by(node, factor, t, d);
-    return times > 0 ? times : 1;
+    const int64_t known = node->rule->factor[factor].extent;
+    fed_extent fed = extent_known(0);
+    if (known != TRAMA_ANY)
+        return extent_known((double)known);
+    for (int t = 0; t < node->op->n_in && fed.times <= 0; t++)
+        for (int d = 0; d < node->rule->tensor[t].ndim && fed.times <= 0; d++)
+            fed = fed_by(node, factor, t, d);
+    return fed.times > 0 ? fed : (fed_extent){1, 1};
 }
 
 void value_copy_open(trama_value *to, const trama_value *from)
@@ -121,15 +172,15 @@ void value_copy_open(trama_value *to, const trama_value *from)
     to->open = from->open ? memcpy(trama_alloc(bytes), from->open, bytes) : NULL;
 }
 
-static void set_times(trama_value *v, int d, float times)
+static void set_fed(trama_value *v, int d, fed_extent fed)
 {
-    if (!v->open && times != 1) {
+    if (!v->open && (fed.times != 1 || fed.power != 1)) {
         v->open = trama_alloc((size_t)v->shape.ndim * sizeof *v->open);
         for (int i = 0; i < v->shape.ndim; i++)
-            v->open[i] = 1;
+            v->open[i] = (fed_extent){1, 1};
     }
     if (v->open)
-        v->open[d] = times;
+        v->open[d] = fed;
 }
 
 void value_open_extents(trama_value *v)
@@ -137,26 +188,24 @@ void value_open_extents(trama_value *v)
     const trama_rule *rule = v->node->rule;
     const rule_tensor *tensor = &rule->tensor[rule->n_in + v->result];
     for (int d = 0; d < tensor->ndim; d++) {
-        const rule_dim *dim = &tensor->dim[d];
+        fed_extent fed = extent_known(1);
         if (v->shape.dim[d] != TRAMA_ANY)
             continue;
-        double times = known_factors(rule, dim);
-        for (int i = 0; i < dim->n; i++)
-            if (rule->factor[(int)dim->factor[i]].extent == TRAMA_ANY)
-                times *= factor_times(v->node, dim->factor[i]);
-        set_times(v, d, (float)times);
+        for (int i = 0; i < tensor->dim[d].n; i++)
+            fed = extent_times(fed, factor_fed(v->node, tensor->dim[d].factor[i]), 1);
+        set_fed(v, d, fed);
     }
 }
 
-static int64_t extent_of(int64_t nominal, double times)
+static int64_t extent_of(int64_t nominal, fed_extent fed)
 {
-    return (int64_t)fmin(fmax(1, round((double)nominal * times)), 0x1p60);
+    return (int64_t)fmin(fmax(1, round(fed.times * pow((double)nominal, fed.power))), 0x1p60);
 }
 
 int64_t node_nominal_extent(const trama_node *node, int factor, int64_t nominal)
 {
     const int64_t extent = node->rule->factor[factor].extent;
-    return extent == TRAMA_ANY ? extent_of(nominal, factor_times(node, factor)) : extent;
+    return extent == TRAMA_ANY ? extent_of(nominal, factor_fed(node, factor)) : extent;
 }
 
 trama_shape value_nominal_shape(const trama_value *v, int64_t nominal)
@@ -164,6 +213,6 @@ trama_shape value_nominal_shape(const trama_value *v, int64_t nominal)
     trama_shape shape = v->shape;
     for (int d = 0; d < shape.ndim; d++)
         if (shape.dim[d] == TRAMA_ANY)
-            shape.dim[d] = extent_of(nominal, times_fed(v, d));
+            shape.dim[d] = extent_of(nominal, dim_fed(v, d));
     return shape;
 }

@@ -74,13 +74,19 @@ typedef struct update_value {
     ARRAY(trama_value *) parts;        /* by trama_step_part, NULL where it has no such one */
 } update_value;
 
+/* An extent that is only known when fed, as an estimate: times * fed^power, where all dims are fed alike. */
+typedef struct fed_extent {
+    float times;
+    int power;
+} fed_extent;
+
 struct trama_value {
     trama_program *program;
     int id;
     value_kind kind;
     trama_dtype dtype;
     trama_shape shape; /* TRAMA_ANY where only known when fed */
-    float *open;       /* [ndim] of such dims: how many times the extent that is fed. Owned; NULL: once */
+    fed_extent *open;  /* [ndim] of such dims. Owned; NULL: each once what is fed */
     char *name;
     trama_where where;
     trama_node *node; /* VALUE_RESULT: its op, and which result it is */

@@ -192,7 +192,8 @@ static trama_value *build_transpose(const building *b)
 
 static trama_value *build_reshape(const building *b)
 {
-    return trama_reshape_at(nowhere, b->in[0], shape_wanted(b));
+    return b->op->n_in == 2 ? trama_reshape_like_at(nowhere, b->in[0], shape_wanted(b), b->in[1])
+                            : trama_reshape_at(nowhere, b->in[0], shape_wanted(b));
 }
 
 static trama_value *build_cast(const building *b)
@@ -301,6 +302,7 @@ static const known_op known_ops[] = {
     {"softmax_grad", "axis", .build = build_softmax_grad},
     {"transpose", "perm", .build = build_transpose},
     {"reshape", "shape", .build = build_reshape},
+    {"reshape_like", "shape", .build = build_reshape},
     {"cast", "dtype", .build = build_cast},
     {"scale", "factor", .build = build_scale},
     {"affine", "factor offset", .build = build_affine},

@@ -45,6 +45,7 @@ static const struct sample {
     {"cross_entropy", "4,6 4", ""},
     {"cross_entropy_grad", "4,6 4 -", ""},
     {"reshape", "4,6", "shape=24"},
+    {"reshape_like", "24 4,6", "shape=4,6"},
     {"window", "4,6", "dim=2,6 offset=1,0"},
     {"fill", "", "shape=4,6"},
     {"arange", "", "shape=4,6"},

@@ -102,6 +102,7 @@ static const tried_op large[] = {
     {"transpose", "5x33x65", "r", INTEGERS(3, 2, 0, 1)},
     {"transpose", "5x33x65", "r", INTEGERS(3, 1, 0, 2)},
     {"reshape", "70x130", "r", INTEGERS(2, 130, 70)},
+    {"reshape_like", "70x130,5", "rr", INTEGERS(2, 130, 70)},
     {"window", "70x130", "r", .attributes = {.integer = {65, 135, [WINDOW_OFFSET] = 7, [WINDOW_OFFSET + 1] = -3}}},
     {"fill", "", "", .attributes = {.integer = {TRAMA_F64, 2, 70, 130}, .real = {1.5}}},
     {"uniform", "", "", .attributes = {.integer = {TRAMA_F32, 2, 70, 130, [6] = 0}, .real = {-1, 2}}},

@@ -169,7 +169,7 @@ START_TEST(a_reshape_keeps_only_splits_that_stay_boxes)
 }
 END_TEST
 
-/* A fed dim that comes first stays split when it is multiplied or divided; further dims of its run do not. */
+/* The first dim of a run with a fed one stays split when the run is merged or divided; further dims of it do not. */
 START_TEST(a_reshape_of_a_fed_dim_keeps_the_split_of_the_first_dims)
 {
     trama_value *x = input("x", TRAMA_SHAPE(TRAMA_ANY, 4, 6)), *behind = input("b", TRAMA_SHAPE(4, TRAMA_ANY, 6));
@@ -177,9 +177,15 @@ START_TEST(a_reshape_of_a_fed_dim_keeps_the_split_of_the_first_dims)
     check_op("2,3", trama_reshape(x, TRAMA_SHAPE(1, TRAMA_ANY)), GIVEN{"[0,1,-1]"}, GIVEN{"[0,-1,-1]"}, "[-1,0]");
     check_op("2,2", trama_reshape(x, TRAMA_SHAPE(TRAMA_ANY, 8, 2, 3)), GIVEN{"[0,-1,1]"}, GIVEN{"[0,-1,1]"},
              "[0,-1,1,-1]");
-    check_op("2,3", trama_reshape(behind, TRAMA_SHAPE(TRAMA_ANY, 6)), GIVEN{"[0,-1,1]"}, GIVEN{"[-1,-1,1]"}, "[-1,1]");
+    check_op("2,3", trama_reshape(behind, TRAMA_SHAPE(TRAMA_ANY, 6)), GIVEN{"[0,-1,1]"}, GIVEN{"[0,-1,1]"}, "[0,1]");
     check_op("2,3", trama_reshape(behind, TRAMA_SHAPE(2, 2, TRAMA_ANY, 3)), GIVEN{"[0,-1,-1]"}, GIVEN{"[0,-1,-1]"},
              "[0,-1,-1,-1]");
+    trama_value *both = input("both", TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY, 6));
+    trama_value *rows = trama_reshape(both, TRAMA_SHAPE(TRAMA_ANY, 6));
+    check_op("2,3", rows, GIVEN{"[0,-1,1]"}, GIVEN{"[0,-1,1]"}, "[0,1]");
+    check_op("2,3", rows, GIVEN{"[0,1,-1]"}, GIVEN{"[0,-1,-1]"}, "[0,-1]");
+    trama_value *again = trama_reshape_like(rows, TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY, 3, 2), both);
+    check_op("2,3", again, (GIVEN{"[0,1]", NULL}), (GIVEN{"[0,1]", NULL}), "[0,-1,1,-1]");
 }
 END_TEST
 

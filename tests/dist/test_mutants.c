@@ -90,13 +90,17 @@ static bool is_mark(const trama_rule *rule, const trama_node *node, int operand,
     return bit <= TRAMA_MIN;
 }
 
-/* Whether splitting a factor can mean anything: an operand has it, or there is none. */
-static bool is_given(const trama_rule *rule, int factor)
+/* Whether splitting a factor can mean anything: an operand has it, or there is none, and elements go by it, not only
+ * the shape of an operand. */
+static bool is_given(const trama_rule *rule, const trama_node *node, int factor)
 {
-    bool given = rule->n_in == 0;
-    for (int t = 0; t < rule->n_in; t++)
-        given |= rule_factors(rule, t) >> factor & 1;
-    return given;
+    bool given = rule->n_in == 0, used = false;
+    for (int t = 0; t < rule->n_in + rule->n_out; t++) {
+        const bool has = rule_factors(rule, t) >> factor & 1;
+        given |= has && t < rule->n_in;
+        used |= has && node_reads(node, t);
+    }
+    return given && used;
 }
 
 typedef ARRAY(mutation) mutation_list;
@@ -104,7 +108,7 @@ typedef ARRAY(mutation) mutation_list;
 static void list_mutations(const trama_rule *rule, const trama_node *node, mutation_list *list)
 {
     for (int f = 0; f < rule->n_factors; f++) {
-        if (is_given(rule, f))
+        if (is_given(rule, node, f))
             *ARRAY_PUSH(list) = (mutation){FLIP_WHOLE, f, 0, 0};
         for (int k = 0; k < 4; k++)
             if (is_reduced(rule, node, f) && !rule->factor[f].whole && k != (int)rule->factor[f].reduce)
@@ -113,7 +117,8 @@ static void list_mutations(const trama_rule *rule, const trama_node *node, mutat
     for (int t = 0; t < rule->n_in + rule->n_out; t++)
         for (int d = 0; d < rule->tensor[t].ndim; d++)
             for (int f = 0; rule->tensor[t].dim[d].n && f <= rule->n_factors; f++)
-                if (f != rule->tensor[t].dim[d].factor[0])
+                if (f != rule->tensor[t].dim[d].factor[0] &&
+                    (node_reads(node, t) || is_given(rule, node, rule->tensor[t].dim[d].factor[0])))
                     *ARRAY_PUSH(list) = (mutation){OTHER_FACTOR, t, d, f};
     for (int t = 0; t < rule->n_in; t++)
         for (int d = 0; d < rule->tensor[t].ndim; d++)

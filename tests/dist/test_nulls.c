@@ -247,6 +247,8 @@ START_TEST(ops)
     PASSES(trama_transpose_at(W, NULL, dims));
     ck_assert_ptr_nonnull(trama_transpose_at(W, x, NULL));
     PASSES(trama_reshape_at(W, NULL, shape));
+    PASSES(trama_reshape_like_at(W, NULL, shape, x));
+    PASSES(trama_reshape_like_at(W, x, shape, NULL));
     PASSES(trama_window_at(W, NULL, offset, shape));
     SAYS(p, trama_window_at(W, x, NULL, shape));
     PASSES(trama_slice_at(W, NULL, 0, 0, 1));

@@ -89,8 +89,8 @@ START_TEST(rules_that_are_none_are_refused)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         refused(wrong[i][1], .name = "f", TWO, .rule = wrong[i][0]);
-    refused("more than 16 letters", .name = "f", .n_in = 3, .n_out = 1, .cpu = nothing,
-            .rule = "abcdefgh,ijklmnop,qrst->a");
+    refused("more than 24 letters", .name = "f", .n_in = 4, .n_out = 1, .cpu = nothing,
+            .rule = "abcdefgh,ijklmnop,qrstuvwx,y->a");
     refused("both a rule and rule_of", .name = "f", ONE, .rule = "n->n", .rule_of = any_rule);
     refused("it is pointwise", .name = "f", ONE, .rule = "n->n", .pointwise = true);
     refused("it is pointwise", .name = "f", ONE, .rule = "...->", .pointwise = true);
@@ -176,18 +176,20 @@ START_TEST(wrong_uses_are_refused_with_file_line_and_op)
     trama_value *big = input(p, "big", TRAMA_SHAPE(1, 1, 1, 1, 1, 1, 1, 1));
     trama_value *many[2] = {input(p, "m0", TRAMA_SHAPE(2, 3, 4, 5, 6, 7, 8, 9)),
                             input(p, "m1", TRAMA_SHAPE(12, 13, 14, 15, 16, 17, 18, 19))};
-    trama_value *most[3] = {many[0], many[1], input(p, "m2", TRAMA_SHAPE(30, 31))};
-    const trama_op
-        *product = defined((trama_op_definition){.name = "product", .n_in = 2, .n_out = 1, .rule = "mk,kn->mn"}),
-        *fixed = defined((trama_op_definition){.name = "fixed", .n_in = 1, .n_out = 1, .rule = "ab=4->ab"}),
-        *longer = defined((trama_op_definition){.name = "longer", .n_in = 1, .n_out = 1, .rule = "...->...k=2"}),
-        *update =
-            defined((trama_op_definition){.name = "update", .n_in = 2, .n_out = 1, .rule = "n,n->n", .updates = 1}),
-        *axis = defined((trama_op_definition){.name = "axis", .n_in = 1, .n_out = 1, .rule_of = rule_by_axis}),
-        *typed =
-            defined((trama_op_definition){.name = "typed", .n_in = 1, .n_out = 1, .rule = "ab->", .dtype = only_f64}),
-        *whole = defined((trama_op_definition){.name = "whole", .n_in = 3, .n_out = 1}),
-        *dots = defined((trama_op_definition){.name = "dots", .n_in = 3, .n_out = 1, .rule = "...,abcdefgh,ij->a"});
+    trama_value *most[4] = {many[0], many[1], input(p, "m2", TRAMA_SHAPE(22, 23, 24, 25, 26, 27, 28, 29)),
+                            input(p, "m3", TRAMA_SHAPE(30, 31))};
+    const trama_op *
+        product = defined((trama_op_definition){.name = "product", .n_in = 2, .n_out = 1, .rule = "mk,kn->mn"}),
+       *fixed = defined((trama_op_definition){.name = "fixed", .n_in = 1, .n_out = 1, .rule = "ab=4->ab"}),
+       *longer = defined((trama_op_definition){.name = "longer", .n_in = 1, .n_out = 1, .rule = "...->...k=2"}),
+       *update =
+           defined((trama_op_definition){.name = "update", .n_in = 2, .n_out = 1, .rule = "n,n->n", .updates = 1}),
+       *axis = defined((trama_op_definition){.name = "axis", .n_in = 1, .n_out = 1, .rule_of = rule_by_axis}),
+       *typed =
+           defined((trama_op_definition){.name = "typed", .n_in = 1, .n_out = 1, .rule = "ab->", .dtype = only_f64}),
+       *whole = defined((trama_op_definition){.name = "whole", .n_in = 4, .n_out = 1}),
+       *dots =
+           defined((trama_op_definition){.name = "dots", .n_in = 4, .n_out = 1, .rule = "...,abcdefgh,ijklmnop,qr->a"});
     wrong_use(TRAMA_E_SHAPE, "product of x f64[7,5], y f64[4,3]", product, 2, ((trama_value *[]){x, y}), NULL);
     wrong_use(TRAMA_E_SHAPE, "product of x f64[7,5], v f64[5]", product, 2, ((trama_value *[]){x, v}), NULL);
     wrong_use(TRAMA_E_DTYPE, "cast one of them", product, 2, ((trama_value *[]){f, x}), NULL);
@@ -200,13 +202,13 @@ START_TEST(wrong_uses_are_refused_with_file_line_and_op)
     wrong_use(TRAMA_E_ARGUMENT, "that rule_of of the op", axis, 1, &x, &(trama_attributes){.integer = {-1}});
     wrong_use(TRAMA_E_DTYPE, "typed: it takes f64", typed, 1, &f, NULL);
     wrong_use(TRAMA_E_DTYPE, "77 is no element type", typed, 1, &x, &(trama_attributes){.integer = {1}});
-    wrong_use(TRAMA_E_SHAPE, "more different dims", whole, 3, most, NULL);
-    wrong_use(TRAMA_E_SHAPE, "more different dims", dots, 3, most, NULL);
+    wrong_use(TRAMA_E_SHAPE, "more different dims", whole, 4, most, NULL);
+    wrong_use(TRAMA_E_SHAPE, "more different dims", dots, 4, most, NULL);
     check_shape(trama_apply(axis, 1, &x, &(trama_attributes){.integer = {1}}), TRAMA_SHAPE(7, 10));
     check_shape(trama_apply(axis, 1, &x, NULL), TRAMA_SHAPE(14, 5));
     trama_value *count = trama_apply(typed, 1, &x, NULL);
     ck_assert_int_eq(trama_value_dtype(count), TRAMA_I64);
-    check_shape(trama_apply(whole, 3, ((trama_value *[]){x, y, v}), NULL), TRAMA_SHAPE(7, 5));
+    check_shape(trama_apply(whole, 4, ((trama_value *[]){x, y, v, x}), NULL), TRAMA_SHAPE(7, 5));
     trama_program_destroy(&p);
     const trama_op **const all[] = {&product, &fixed, &longer, &update, &axis, &typed, &whole, &dots};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

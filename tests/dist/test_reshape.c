@@ -2,12 +2,15 @@
 /* Reshapes that merge and divide dims of which the first is split: results of one device, and bytes of rows at
  * borders alone. */
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "pair.h"
 #include "suite.h"
 #include "trama_complete.h"
+#include "trama_composed.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 
@@ -137,7 +140,8 @@ START_TEST(a_merged_extent_counts_as_a_multiple_of_the_nominal_one)
 }
 END_TEST
 
-/* A known dim comes before the fed one. The dims that they are merged into, or divided into, are kept whole. */
+/* A known dim comes before the fed one: a split of it passes where they are merged, and is gathered where the merged
+ * ones are divided. */
 START_TEST(fed_dims_behind_others_are_merged_and_divided)
 {
     for (int i = 0; i < 2 * 3; i++) {
@@ -157,6 +161,154 @@ START_TEST(fed_dims_behind_others_are_merged_and_divided)
 }
 END_TEST
 
+/* x [any, any, 3] in rows, a layer over them, and its rows as x has them; `straight` never merges them. */
+static network fed_network(const char *mesh, const char *layout, trama_value **difference)
+{
+    static const trama_init init = {-1, 1, 9, 9};
+    network n = {.p = trama_program_create(), .mesh = trama_mesh_create(mesh)};
+    n.x = trama_input(n.p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY, 3));
+    ck_assert_msg(trama_shard(n.x, n.mesh, layout) != NULL, "%s", trama_error());
+    trama_value *w = trama_parameter(n.p, "w", TRAMA_F64, TRAMA_SHAPE(3, 5), &init);
+    trama_value *rows = trama_tanh(trama_matmul(trama_reshape(n.x, TRAMA_SHAPE(TRAMA_ANY, 3)), w));
+    trama_value *y = trama_reshape_like(rows, TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY, 5), n.x);
+    *difference = trama_sub(y, trama_tanh(trama_matmul(n.x, w)));
+    n.evaluate = trama_target_create(n.p, "evaluate", y);
+    trama_optimizer sgd = trama_sgd(0.1);
+    trama_value *loss = trama_sum(trama_mul(y, trama_sin(y)));
+    n.train = trama_target_create(n.p, "train", trama_minimize(loss, &sgd), loss, *difference);
+    ck_assert_msg(!trama_program_status(n.p), "%s", trama_program_error(n.p));
+    return n;
+}
+
+static const struct {
+    const char *mesh, *layout;
+} fed_ways[] = {{"2", "S(0)"},        {"3", "S(0)"},        {"2", "S(1)"},
+                {"2,2", "S(0),S(1)"}, {"2,2", "S(0),S(0)"}, {"[1,3]", "S(0)"}};
+
+/* That v is 0 wherever x has rows. */
+static void check_zeros(const trama_program *p, const trama_target *t, const trama_value *x, const dense *data,
+                        const trama_value *v)
+{
+    single *one = single_new(p);
+    single_feed(one, x, data);
+    single_run(one, t);
+    const dense *zeros = single_value(one, v);
+    for (int d = 0; d < 2; d++)
+        ck_assert_int_eq(zeros->shape.dim[d], data->shape.dim[d]);
+    for (int64_t i = 0; i < trama_shape_count(zeros->shape); i++)
+        ck_assert_msg(fabs(zeros->at[i]) < 1e-12, "element %lld differs by %g", (long long)i, zeros->at[i]);
+    single_destroy(&one);
+}
+
+START_TEST(several_fed_dims_are_merged_and_divided_again)
+{
+    static const int64_t fed[][2] = {{7, 4}, {2, 6}, {1, 1}, {8, 3}, {0, 4}, {5, 0}};
+    for (int i = 0; i < 6 * 6; i++) {
+        trama_value *difference;
+        char name[80];
+        network n = fed_network(fed_ways[i % 6].mesh, fed_ways[i % 6].layout, &difference);
+        const int64_t *extent = fed[i / 6];
+        dense data = dense_random(TRAMA_SHAPE(extent[0], extent[1], 3), 3, -1, 1, false);
+        snprintf(name, sizeof name, "%lld x %lld on %s as %s", (long long)extent[0], (long long)extent[1],
+                 fed_ways[i % 6].mesh, fed_ways[i % 6].layout);
+        pair_try(n.p, n.evaluate, 1, &n.x, &data, 3, 1e-12, name);
+        pair_try(n.p, n.train, 1, &n.x, &data, 3, 1e-12, name);
+        check_zeros(n.p, n.train, n.x, &data, difference);
+        dense_free(&data);
+        network_free(&n);
+    }
+}
+END_TEST
+
+/* As neighbours_exchange_rows_at_borders_only has it, where both extents are fed. */
+START_TEST(merged_fed_dims_exchange_rows_at_borders_only)
+{
+    static const int64_t cases[][3] = {{7, 4, 8 * (12 + 10)}, {8, 4, 0}, {2, 5, 0}, {1, 2, 8 * (2 * 3 + 1 * 5)}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        trama_value *difference;
+        network n = fed_network("2", "S(0)", &difference);
+        const int64_t bytes = received(n.p, n.evaluate, 2, n.x, TRAMA_SHAPE(cases[i][0], cases[i][1], 3));
+        ck_assert_msg(bytes == cases[i][2], "%lld x %lld: %lld bytes", (long long)cases[i][0], (long long)cases[i][1],
+                      (long long)bytes);
+        network_free(&n);
+    }
+}
+END_TEST
+
+/* [a, 2, b, 3]: dims 0 and 1, 1 and 2, or 0 to 2 become one, and gradients go back. Three fed dims become one. */
+START_TEST(fed_dims_are_flattened_beside_others)
+{
+    static const int dims[][2] = {{0, 1}, {1, 2}, {0, 2}, {2, 3}, {0, 3}};
+    for (int i = 0; i < 2 * 5; i++) {
+        trama_mesh *mesh = trama_mesh_create("2");
+        trama_program *p = trama_program_create();
+        trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 2, TRAMA_ANY, 3));
+        trama_shard(x, mesh, i % 2 ? "S(0)" : "S(2)");
+        trama_value *flat = trama_flatten(x, dims[i / 2][0], dims[i / 2][1]);
+        trama_value *d = trama_gradient(trama_sum(trama_mul(trama_sin(flat), flat)), x);
+        trama_value *straight = trama_add(trama_sin(x), trama_mul(x, trama_cos(x))), *off = trama_sub(d, straight);
+        trama_target *t = trama_target_create(p, "t", flat, d, off);
+        ck_assert_msg(!trama_program_status(p), "%s", trama_program_error(p));
+        dense data = dense_random(TRAMA_SHAPE(5, 2, 3, 3), 3, -1, 1, false);
+        pair_try(p, t, 1, &x, &data, 3, 1e-12, "flattened");
+        check_zeros(p, t, x, &data, off);
+        dense_free(&data);
+        trama_program_destroy(&p);
+        trama_mesh_destroy(&mesh);
+    }
+}
+END_TEST
+
+#define REFUSED(made, words)                                                                                           \
+    do {                                                                                                               \
+        ck_assert_ptr_null(made);                                                                                      \
+        ck_assert_msg(strstr(trama_program_error(p), words) != NULL, "%s", trama_program_error(p));                    \
+        trama_program_clear_error(p);                                                                                  \
+    } while (0)
+
+START_TEST(fed_dims_that_do_not_fit_are_refused)
+{
+    trama_program *p = trama_program_create();
+    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY, 6)),
+                *rows = trama_input(p, "rows", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 6)),
+                *heads = trama_input(p, "heads", TRAMA_F64, TRAMA_SHAPE(TRAMA_ANY, 2, TRAMA_ANY, 3));
+    REFUSED(trama_reshape(x, TRAMA_SHAPE(6)), "is not worked out");
+    REFUSED(trama_reshape(x, TRAMA_SHAPE(TRAMA_ANY, 5)), "mixes a fed dim");
+    REFUSED(trama_reshape(rows, TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY, 6)), "trama_reshape_like takes");
+    REFUSED(trama_reshape(heads, TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY, 3)), "trama_flatten");
+    REFUSED(trama_reshape_like(rows, TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY, 6), rows), "with as many of them");
+    REFUSED(trama_reshape_like(rows, TRAMA_SHAPE(12), rows), "with as many of them");
+    REFUSED(trama_reshape_like(heads, TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY, 6), heads), "merges or divides some");
+    trama_value *y = trama_reshape_like(rows, TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY, 3, 2), x);
+    ck_assert_msg(y != NULL, "%s", trama_program_error(p));
+    static const struct {
+        int64_t rows, like[2];
+        const char *words;
+    } fed[] = {{12, {3, 4}, NULL},
+               {12, {4, 3}, NULL},
+               {0, {0, 7}, NULL},
+               {0, {7, 0}, NULL},
+               {12, {3, 5}, "3 times"},
+               {12, {5, 0}, "reshape_like"},
+               {1, {INT64_C(1) << 29, INT64_C(1) << 26}, "times"}};
+    for (size_t i = 0; i < sizeof fed / sizeof *fed; i++) {
+        trama_shape *shapes = calloc((size_t)p->values.n, sizeof *shapes);
+        node_rules rules = node_rules_new(p->nodes.n);
+        shapes[rows->id] = TRAMA_SHAPE(fed[i].rows, 6);
+        shapes[x->id] = TRAMA_SHAPE(fed[i].like[0], fed[i].like[1], 6);
+        shapes[heads->id] = TRAMA_SHAPE(1, 2, 1, 3);
+        const trama_status status = program_resolve(p, NULL, shapes, &rules);
+        ck_assert_int_eq(status, fed[i].words ? TRAMA_E_SHAPE : TRAMA_OK);
+        ck_assert_msg(!status || strstr(trama_error(), fed[i].words), "%s", trama_error());
+        if (!status)
+            ck_assert(trama_shape_equal(shapes[y->id], TRAMA_SHAPE(fed[i].like[0], fed[i].like[1], 3, 2)));
+        node_rules_free(&rules);
+        free(shapes);
+    }
+    trama_program_destroy(&p);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -165,6 +317,10 @@ int main(void)
         a_split_that_cannot_stay_does_not_hide_one_that_can,
         a_merged_extent_counts_as_a_multiple_of_the_nominal_one,
         fed_dims_behind_others_are_merged_and_divided,
+        several_fed_dims_are_merged_and_divided_again,
+        merged_fed_dims_exchange_rows_at_borders_only,
+        fed_dims_are_flattened_beside_others,
+        fed_dims_that_do_not_fit_are_refused,
     };
     return suite_run("reshape", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

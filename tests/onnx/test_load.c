@@ -451,6 +451,81 @@ START_TEST(fed_extents_are_known_by_their_origin)
 }
 END_TEST
 
+/* y, reshaped from x [dims] to a target: a letter takes the extent of that dim of ids [A, B], * the product of both,
+ * and numbers are themselves. */
+static void make_target(maker *m, const char *dims, const char *target)
+{
+    char list[80] = "";
+    make_begin(m, 13);
+    make_input(m, "x", ONNX_FLOAT, dims);
+    make_input(m, "ids", ONNX_INT64, "A,B");
+    make_node(m, "Shape", "ids", "shape");
+    make_list(m, "at0", 1, (const int64_t[]){0});
+    make_list(m, "at1", 1, (const int64_t[]){1});
+    make_node(m, "Gather", "shape,at0", "A");
+    make_node(m, "Gather", "shape,at1", "B");
+    make_node(m, "Mul", "A,B", "product");
+    for (const char *at = target; *at; at += *at == ',') {
+        const size_t n = strcspn(at, ",");
+        char word[16], name[16];
+        snprintf(word, sizeof word, "%.*s", (int)n, at);
+        snprintf(name, sizeof name, "n%zu", (size_t)(at - target));
+        if (strchr("-0123456789", *word))
+            make_list(m, name, 1, (const int64_t[]){atol(word)});
+        else
+            snprintf(name, sizeof name, "%s", *word == '*' ? "product" : word);
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "", name);
+        at += n;
+    }
+    make_int(make_node(m, "Concat", list, "target"), "axis", 0);
+    make_node(m, "Reshape", "x,target", "y");
+    make_output(m, "y");
+}
+
+/* As exporters write them: rows of all tokens for a linear layer and back, and heads that join the batch and leave it.
+ */
+START_TEST(several_fed_extents_are_merged_and_divided)
+{
+    enum { ANY = TRAMA_ANY };
+    static const struct {
+        const char *dims, *target;
+        trama_shape shape;
+    } good[] = {{"A,B,6", "-1,6", {2, {ANY, 6}}},
+                {"A,B,6", "*,6", {2, {ANY, 6}}},
+                {"A,B,6", "-1,3,2", {3, {ANY, 3, 2}}},
+                {"A,B,6", "-1", {1, {ANY}}},
+                {"?,6", "A,B,6", {3, {ANY, ANY, 6}}},
+                {"?,6", "A,B,3,2", {4, {ANY, ANY, 3, 2}}},
+                {"A,2,B,3", "-1,B,3", {3, {ANY, ANY, 3}}},
+                {"A,2,B,3", "A,-1,3", {3, {ANY, ANY, 3}}},
+                {"?,B,3", "A,2,B,3", {4, {ANY, 2, ANY, 3}}},
+                {"A,?,3", "A,2,B,3", {4, {ANY, 2, ANY, 3}}},
+                {"A,B,6", "A,B,-1,2", {4, {ANY, ANY, 3, 2}}},
+                {"A,B", "A,1,B", {3, {ANY, 1, ANY}}}};
+    static const char *const bad[][3] = {
+        {"A,B,6", "B,A,6", "another extent"},      {"A,B,6", "A,A,6", "another extent"},
+        {"A,B,6", "A,B,5", "number of elements"},  {"?,6", "B,A,6", "no input of the graph"},
+        {"?,6", "A,-1,B", "cannot be worked out"}, {"A,6", "A,3", "number of elements"},
+        {"A,B,6", "6", "not worked out"}};
+    maker m;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        make_target(&m, good[i].dims, good[i].target);
+        loaded l = load_with(&m, NULL, NULL, NULL);
+        ck_assert_msg(l.model != NULL, "%s to %s: %s", good[i].dims, good[i].target, trama_error());
+        ck_assert_msg(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "y")), good[i].shape), "%s to %s",
+                      good[i].dims, good[i].target);
+        unload(&l);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        make_target(&m, bad[i][0], bad[i][1]);
+        loaded l = load_with(&m, NULL, NULL, NULL);
+        ck_assert_msg(!l.model && strstr(trama_error(), bad[i][2]), "%s to %s: %s", bad[i][0], bad[i][1],
+                      l.model ? "taken" : trama_error());
+        unload(&l);
+    }
+}
+END_TEST
+
 /* x.expand(-1, 4) of x [3, 1]: Where(Equal(shape, -1), ones, shape) */
 START_TEST(the_expand_of_exporters_is_folded)
 {
@@ -589,6 +664,6 @@ TESTS(inputs_outputs_and_parameters_have_their_names, an_imported_network_comput
       tensors_with_wrong_content_are_refused, shapes_made_of_shapes_are_folded, a_fed_extent_is_merged_and_divided,
       named_dims_get_extents_by_the_options, a_fed_extent_that_an_op_computes_with_is_refused,
       a_reshape_that_swaps_fed_extents_is_refused, fed_extents_are_known_by_their_origin,
-      the_expand_of_exporters_is_folded, inputs_with_known_content_become_constants,
-      unknown_ops_and_attributes_name_the_node, wrong_graphs_are_refused,
+      several_fed_extents_are_merged_and_divided, the_expand_of_exporters_is_folded,
+      inputs_with_known_content_become_constants, unknown_ops_and_attributes_name_the_node, wrong_graphs_are_refused,
       errors_of_builders_name_the_node_and_the_values, messages_nested_deeply_are_refused)

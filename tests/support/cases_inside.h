@@ -17,7 +17,7 @@ case_builder convolved, pooled;              /* cases_window.c */
 case_builder normalised, loss;               /* cases_network.c */
 case_builder attended, attention_derived;    /* cases_attention.c */
 case_builder scanned, chosen;                /* cases_scan.c */
-case_builder transposed, reshaped, windowed; /* cases_shape.c */
+case_builder transposed, reshaped, reshaped_like, windowed; /* cases_shape.c */
 
 extern const int64_t sizes[N_VARIANTS][3];
 trama_shape plane(int variant);                                               /* the first two of the sizes */

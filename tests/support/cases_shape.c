@@ -44,6 +44,16 @@ trama_value *reshaped(trama_program *p, const op_case *c, int variant)
     }
 }
 
+/* integer: 0 joins the first dims, 3 cuts dim 0; the second operand has another shape. */
+trama_value *reshaped_like(trama_program *p, const op_case *c, int variant)
+{
+    const int64_t *n = sizes[variant];
+    const trama_shape whole = block(variant), first = TRAMA_SHAPE(3 * n[0], n[1]);
+    trama_value *like = operand(p, TRAMA_F64, TRAMA_SHAPE(n[1]));
+    return c->integer[0] ? trama_reshape_like(operand(p, TRAMA_F64, first), TRAMA_SHAPE(3, n[0], n[1]), like)
+                         : trama_reshape_like(operand(p, TRAMA_F64, whole), TRAMA_SHAPE(n[0] * n[1], n[2]), like);
+}
+
 /* integer: 0 a slice of the first dim, 1 padding of the last, 2 a shift, 3 all dims at once. */
 trama_value *windowed(trama_program *p, const op_case *c, int variant)
 {

@@ -42,6 +42,11 @@ void run_reshape(const trama_call *call)
     }
 }
 
+void run_reshape_like(const trama_call *call)
+{
+    run_reshape(call);
+}
+
 void run_window(const trama_call *call)
 {
     point i;

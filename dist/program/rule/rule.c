@@ -31,6 +31,37 @@ int64_t rule_dim_extent(const trama_rule *rule, const rule_dim *dim)
     return extent;
 }
 
+int64_t rule_extent_of(const trama_rule *rule, unsigned factors)
+{
+    int64_t extent = 1;
+    for (int f = 0; f < rule->n_factors; f++) {
+        if (!(factors >> f & 1))
+            continue;
+        if (rule->factor[f].extent == TRAMA_ANY)
+            return TRAMA_ANY;
+        extent *= rule->factor[f].extent;
+    }
+    return extent;
+}
+
+/* Row i of the result begins at element i of_row of a run of dims, which lies in row i of_row / of_dim of the operand.
+ * Without elements no row matters. */
+void rule_settle(trama_rule *rule)
+{
+    for (int t = 0; t < rule->n_in; t++)
+        for (int d = 0; d < rule->tensor[t].ndim; d++) {
+            rule_reach *reach = &rule->tensor[t].reach[d];
+            const int64_t row = rule_extent_of(rule, reach->of_row), dim = rule_extent_of(rule, reach->of_dim);
+            if ((!reach->of_row && !reach->of_dim) || row == TRAMA_ANY || dim == TRAMA_ANY)
+                continue;
+            const int64_t common = max_i64(1, common_divisor(row, dim));
+            reach->stride = max_i64(1, row / common);
+            reach->per = max_i64(1, dim / common);
+            reach->before = reach->per - 1;
+            reach->after = reach->stride - 1;
+        }
+}
+
 /* The range of a factor that a process computes: that of any dim of it of which no neighbours are read. */
 static void factor_range(const trama_rule *rule, int factor, const box *boxes, int64_t *lo, int64_t *n)
 {

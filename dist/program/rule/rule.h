@@ -8,7 +8,7 @@
 #include "trama_layout.h"
 #include "trama_op.h"
 
-enum { RULE_MAX_FACTORS = 2 * TRAMA_MAX_NDIM, RULE_MAX_TENSORS = 10 };
+enum { RULE_MAX_FACTORS = 3 * TRAMA_MAX_NDIM, RULE_MAX_TENSORS = 10 };
 
 typedef struct rule_factor {
     int64_t extent;      /* TRAMA_ANY until fed */
@@ -35,7 +35,10 @@ typedef struct rule_reach {
     bool wraps;      /* indices beyond an end are those of the other end */
     bool own_extent; /* the dim's extent is not the factor's; a factor that is only known when fed gets per / stride
                       * of it, rounded up */
-    bool divides;    /* and what is fed must be such that nothing is rounded */
+    bool divides;    /* and the extents must be such that nothing is rounded */
+    /* Rows of another length, bit masks of factors: row i of the factor has the elements of those of `of_row`, and row
+     * j of the dim those of `of_dim`. rule_settle sets the members above; 0: none. */
+    unsigned of_row, of_dim;
 } rule_reach;
 
 static inline bool reach_is_none(const rule_reach *r)
@@ -108,7 +111,11 @@ box rule_reached(const trama_rule *rule, int t, const box *inner, const box *who
 /* Points of the factor space with such extents [n_factors], as work counts them. */
 double rule_points(const trama_rule *rule, const double *extent);
 
-/* The product of the factors of a dim; TRAMA_ANY where one is only known when fed. */
+/* Sets the reaches of rows from extents that are known by now. Whoever sets extents of factors calls it. */
+void rule_settle(trama_rule *rule);
+
+/* The product of the factors of a set, and of a dim; TRAMA_ANY where one is only known when fed. */
+int64_t rule_extent_of(const trama_rule *rule, unsigned factors);
 int64_t rule_dim_extent(const trama_rule *rule, const rule_dim *dim);
 
 /* The extent of dim d of tensor t, of which `extent` is known, or TRAMA_ANY: then as the factors have it. */

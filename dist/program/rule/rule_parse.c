@@ -255,6 +255,8 @@ trama_status rule_build(trama_rule *rule, const trama_node *node, const trama_dt
                           : op->rule ? rule_parse(rule, op->rule, node)
                                      : replicated(rule, node);
     if (!status)
+        rule_settle(rule);
+    if (!status)
         read_marks(rule, op->partial);
     if (!status)
         drop_extremes(rule, node, dtype);

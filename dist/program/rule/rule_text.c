@@ -221,8 +221,9 @@ bool rule_check(const char *string, int n_in, int n_out, text *why)
     int letters = 0;
     for (int i = 0; i < 128; i++)
         letters += c.letters[i];
+    _Static_assert(RULE_MAX_FACTORS == 24, "as the message has it");
     if (letters > RULE_MAX_FACTORS)
-        return refuse(&c, string, string, "there are more than 16 letters");
+        return refuse(&c, string, string, "there are more than 24 letters");
     return *at ? refuse(&c, string, at, "nothing more is expected") : true;
 }
 

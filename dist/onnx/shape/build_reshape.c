@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reshape and Flatten. A target may take extents from shapes that are only known when fed. The dims that both shapes
+ * have alike at their begin and at their end stay; the elements of those between are as many on both sides. */
+#include "families.h"
+#include "onnx_ops.h"
+#include "ops.h"
+#include "trama_composed.h"
+
+/* ---- Targets ---- */
+
+/* A shape, and the origins of its dims that are only known when fed. */
+typedef struct extents {
+    trama_shape shape;
+    int origin[TRAMA_MAX_NDIM];
+    int rest; /* the dim that is given as -1, and takes what the others leave; -1: none */
+} extents;
+
+/* Dims [from, to) of both shapes: the product of the known ones, without the rest, and the number of the others. */
+typedef struct between {
+    int from[2], to[2], any[2];
+    int64_t known[2];
+} between;
+
+static extents extents_of(const onnx_node *n, const trama_value *x)
+{
+    extents e = {.shape = x->shape, .rest = -1};
+    for (int d = 0; d < e.shape.ndim; d++)
+        if (e.shape.dim[d] == TRAMA_ANY)
+            e.origin[d] = onnx_origin(n->graph, x, d);
+    return e;
+}
+
+/* The target as it is written, where 0 copies a dim of `in`. */
+static bool read_target(onnx_node *n, const extents *in, extents *out)
+{
+    const onnx_ints list = node_list(n, "shape", 1);
+    if (list.n > TRAMA_MAX_NDIM)
+        return node_fail(n, TRAMA_E_UNSUPPORTED, "the target has %d dims, and %d are the most", list.n, TRAMA_MAX_NDIM);
+    *out = (extents){.shape.ndim = list.n, .rest = -1};
+    for (int d = 0; d < list.n; d++) {
+        const bool copied = !list.open[d] && list.at[d] == 0 && !attribute_int(n, "allowzero", 0),
+                   left = !list.open[d] && list.at[d] == -1, copies = copied && d < in->shape.ndim;
+        out->shape.dim[d] = list.open[d] ? TRAMA_ANY : copies ? in->shape.dim[d] : list.at[d];
+        out->origin[d] = list.open[d] ? list.open[d] : copies ? in->origin[d] : 0;
+        if (list.at[d] < -1 || (copied && !copies) || (left && out->rest >= 0))
+            return node_fail(n, TRAMA_E_SHAPE, "dim %d of the target is %lld", d, (long long)list.at[d]);
+        out->rest = left ? d : out->rest;
+    }
+    return !n->graph->program->status;
+}
+
+static bool is_same(const extents *x, int i, const extents *y, int j)
+{
+    return j != y->rest && x->shape.dim[i] == y->shape.dim[j] &&
+           (x->shape.dim[i] != TRAMA_ANY || (x->origin[i] == y->origin[j] && x->origin[i] != OPEN_COMPUTED));
+}
+
+static void count_dims(const extents *e, int from, int to, int64_t *known, int *any)
+{
+    *known = 1;
+    *any = 0;
+    for (int d = from; d < to && *known; d++)
+        if (d != e->rest && e->shape.dim[d] == TRAMA_ANY)
+            ++*any;
+        else if (d != e->rest && !count_times(known, e->shape.dim[d], MOST_BYTES))
+            *known = 0;
+}
+
+static between find_between(const extents *in, const extents *out)
+{
+    between b = {.to = {in->shape.ndim, out->shape.ndim}};
+    for (; b.from[0] < b.to[0] && b.from[1] < b.to[1] && is_same(in, b.from[0], out, b.from[1]); b.from[0]++)
+        b.from[1]++;
+    for (; b.from[0] < b.to[0] && b.from[1] < b.to[1] && is_same(in, b.to[0] - 1, out, b.to[1] - 1); b.to[0]--)
+        b.to[1]--;
+    for (int side = 0; side < 2; side++)
+        count_dims(side ? out : in, b.from[side], b.to[side], &b.known[side], &b.any[side]);
+    return b;
+}
+
+/* The extent of the dim that is given as -1. */
+static bool set_rest(onnx_node *n, extents *out, between *b)
+{
+    const int64_t in = b->known[0], others = b->known[1];
+    if (out->rest < 0)
+        return true;
+    if (b->any[0] == b->any[1] && others && in % others == 0) {
+        out->shape.dim[out->rest] = in / others;
+        b->known[1] = in;
+        return true;
+    }
+    if (others && in &&
+        (b->any[1] ? b->any[0] == b->any[1] + 1 && in == others : in % others == 0 || others % in == 0)) {
+        out->shape.dim[out->rest] = TRAMA_ANY;
+        out->origin[out->rest] = OPEN_COMPUTED;
+        b->any[1]++;
+        return true;
+    }
+    return node_fail(n, TRAMA_E_SHAPE, "the extent -1 of the target cannot be worked out");
+}
+
+static bool find_target(onnx_node *n, const extents *in, extents *out, between *b)
+{
+    if (!read_target(n, in, out))
+        return false;
+    *b = find_between(in, out);
+    return set_rest(n, out, b);
+}
+
+/* ---- Dims that are only known when fed ---- */
+
+/* The one open dim of [from, to). */
+static int open_dim(const extents *e, int from)
+{
+    while (e->shape.dim[from] != TRAMA_ANY)
+        from++;
+    return from;
+}
+
+/* Whether the dims between may be the same elements. */
+static bool may_be(onnx_node *n, const extents *in, const extents *out, const between *b)
+{
+    const bool one = b->any[0] == 1 && b->any[1] == 1, as_many = b->known[0] == b->known[1];
+    const int d = one ? open_dim(out, b->from[1]) : b->from[1], told = one ? out->origin[d] : 0;
+    if (!b->any[0] && !b->any[1] && !as_many)
+        return node_fail(n, TRAMA_E_SHAPE, "the target has another number of elements");
+    if ((b->any[0] > 1 && b->any[1] > 1) ||
+        (one && as_many && told != OPEN_COMPUTED && told != in->origin[open_dim(in, b->from[0])]))
+        return node_fail(n, TRAMA_E_UNSUPPORTED,
+                         "dim %d of the target is another extent than the one of operand 0 in its place, and both are "
+                         "only known when fed; give dims extents in the options",
+                         d);
+    return true;
+}
+
+/* The input of the graph whose dims that are only known when fed are those of the target; NULL. */
+static trama_value *find_like(const trama_onnx *graph, const extents *out)
+{
+    for (int i = 0; i < trama_onnx_count(graph, TRAMA_ONNX_INPUTS); i++) {
+        trama_value *v = trama_onnx_number(graph, TRAMA_ONNX_INPUTS, i);
+        int o = 0;
+        bool same = v != NULL;
+        for (int d = 0; same && d < v->shape.ndim; d++) {
+            if (v->shape.dim[d] != TRAMA_ANY)
+                continue;
+            while (o < out->shape.ndim && out->shape.dim[o] != TRAMA_ANY)
+                o++;
+            same = o < out->shape.ndim && onnx_origin(graph, v, d) == out->origin[o++];
+        }
+        while (o < out->shape.ndim && out->shape.dim[o] != TRAMA_ANY)
+            o++;
+        if (same && o == out->shape.ndim)
+            return v;
+    }
+    return NULL;
+}
+
+/* Whether the extents of open dims are told by the model, and not by the operand: several, or one that others multiply.
+ */
+static bool is_told(const extents *out, const between *b)
+{
+    return b->any[1] > 1 || (b->any[1] == 1 && (b->any[0] > 1 || b->known[0] != b->known[1]) &&
+                             out->origin[open_dim(out, b->from[1])] != OPEN_COMPUTED);
+}
+
+/* Where the dims that both have alike end, if that is to be said. */
+static int64_t cuts_of(const between *b)
+{
+    const bool both = b->from[0] < b->to[0] && b->from[1] < b->to[1] && (b->any[0] || b->any[1]);
+    return both ? RESHAPE_CUT(b->from[0], b->from[1]) | RESHAPE_CUT(b->to[0], b->to[1]) : 0;
+}
+
+ONNX_BUILD(build_reshape)
+{
+    trama_value *x = node_in(n, 0), *like = NULL;
+    extents target;
+    between b;
+    if (!x)
+        return;
+    const extents in = extents_of(n, x);
+    if (!find_target(n, &in, &target, &b) || !may_be(n, &in, &target, &b))
+        return;
+    if (is_told(&target, &b))
+        like = find_like(n->graph, &target);
+    if (!like && b.any[1] > 1)
+        node_fail(n, TRAMA_E_UNSUPPORTED,
+                  "a dim is divided into several that are only known when fed, and no input of the graph has the same; "
+                  "give dims extents in the options");
+    else
+        out[0] = reshape_cut(n->where, x, target.shape, like, cuts_of(&b));
+}
+
+ONNX_FOLD(fold_reshape)
+{
+    const host_tensor *t = node_host(n, 0);
+    const extents in = {.shape = t->shape, .rest = -1};
+    extents target;
+    between b;
+    if (!find_target(n, &in, &target, &b))
+        return NULL;
+    if (trama_shape_count(target.shape) != t->count)
+        return node_fail(n, TRAMA_E_SHAPE, "the target has another number of elements");
+    host_tensor *copy = fold_copy(n);
+    if (copy)
+        copy->shape = target.shape;
+    return copy;
+}
+
+ONNX_BUILD(build_flatten)
+{
+    trama_value *x = node_in(n, 0);
+    const int64_t axis = attribute_int(n, "axis", 1);
+    const int ndim = x ? x->shape.ndim : 0, at = axis == ndim ? ndim : x ? node_dim(n, axis, ndim) : -1;
+    if (at < 0)
+        return;
+    x = at < ndim ? trama_flatten_at(n->where, x, at, ndim - 1) : trama_unsqueeze_at(n->where, x, ndim);
+    out[0] = at > 0 ? trama_flatten_at(n->where, x, 0, at - 1) : trama_unsqueeze_at(n->where, x, 0);
+}
