@@ -29,7 +29,8 @@ trama_value *trama_roll_at(trama_where where, trama_value *x, int dim, int64_t b
 
 /* ---- Repetition ---- */
 
-/* x of as many dims as the result; like, of which the shape alone is read, has one byte an element. */
+/* x of as many dims as the result; like, of which the shape alone is read, has one byte an element. Beside dims that
+ * are only known when fed a pattern that is 1 there takes its place. */
 trama_value *trama_broadcast_to_at(trama_where where, trama_value *x, trama_shape shape)
 {
     trama_attributes a = {.integer = {[REDUCE_KEEP_DIM] = 1}};
@@ -37,11 +38,14 @@ trama_value *trama_broadcast_to_at(trama_where where, trama_value *x, trama_shap
         return NULL;
     trama_shape wide = {.ndim = shape.ndim};
     const int more = shape.ndim - x->shape.ndim;
-    bool fits = more >= 0 && shape.ndim <= TRAMA_MAX_NDIM;
+    bool fits = more >= 0 && shape.ndim <= TRAMA_MAX_NDIM, fed = false;
+    trama_shape pattern = shape;
     for (int d = 0; fits && d < shape.ndim; d++) {
         wide.dim[d] = d < more ? 1 : x->shape.dim[d - more];
-        fits = shape.dim[d] >= 0 && (wide.dim[d] == 1 || wide.dim[d] == shape.dim[d]);
+        fits = wide.dim[d] == shape.dim[d] || (wide.dim[d] == 1 && shape.dim[d] >= 0);
         a.integer[REDUCE_AXES] |= (int64_t)(wide.dim[d] != shape.dim[d]) << d;
+        fed |= shape.dim[d] == TRAMA_ANY;
+        pattern.dim[d] = shape.dim[d] == TRAMA_ANY ? 1 : shape.dim[d];
     }
     if (!fits) {
         text t = {0};
@@ -56,6 +60,8 @@ trama_value *trama_broadcast_to_at(trama_where where, trama_value *x, trama_shap
     x = more ? trama_reshape_at(where, x, wide) : x;
     if (!a.integer[REDUCE_AXES] || !x)
         return x;
+    if (fed)
+        return trama_select_at(where, trama_fill_at(where, x->program, TRAMA_BOOL, pattern, 1), x, x);
     trama_value *like = trama_fill_at(where, x->program, TRAMA_U8, shape, 0);
     return program_append(NULL, where, &trama_op_expand, 2, (trama_value *[]){x, like}, &a);
 }

@@ -199,15 +199,43 @@ trama_value *trama_scatter_along_at(trama_where where, trama_value *x, trama_val
     return scatter(where, &trama_op_scatter_along, &trama_op_gather_along_grad, x, index, u, dim, how);
 }
 
+/* ---- Extents that are only known when fed ---- */
+
+trama_value *trues_along(trama_where where, trama_value *x, int dim)
+{
+    const trama_attributes all = {.integer = {[REDUCE_AXES] = (INT64_C(1) << (x ? x->shape.ndim : 0)) - 1}};
+    for (int d = 0; x && d < x->shape.ndim; d++)
+        if (d != dim)
+            x = trama_gather_at(where, x, trama_fill_at(where, x->program, TRAMA_I64, TRAMA_SHAPE(1), 0), d);
+    if (!x)
+        return NULL;
+    trama_value *one = trama_fill_at(where, x->program, TRAMA_BOOL, TRAMA_SCALAR, 1);
+    x = program_append(NULL, where, &trama_op_expand, 2, (trama_value *[]){one, x}, &all);
+    return x && x->shape.ndim > 1 ? trama_reshape_at(where, x, TRAMA_SHAPE(x->shape.dim[dim])) : x;
+}
+
+trama_value *extent_of(trama_where where, trama_value *x, int dim)
+{
+    trama_value *trues = trues_along(where, x, dim);
+    return trues ? trama_sum_at(where, trama_cast_at(where, trues, TRAMA_I64), 0, NULL, false) : NULL;
+}
+
 /* ---- Tuples of indices ---- */
 
-/* Component i of the tuples as indices from 0 to extent - 1; one that is not there becomes so negative that no sum with
+/* The extent of a dim of x, of the type of `at`, i64. */
+static trama_value *end_of(trama_where where, trama_value *x, int dim, trama_value *at)
+{
+    const int64_t extent = x->shape.dim[dim];
+    return extent == TRAMA_ANY ? extent_of(where, x, dim) : scalar_like(where, at, (double)extent);
+}
+
+/* Component i of the tuples as indices from 0 to `end`; one that is not there becomes so negative that no sum with
  * other components is an index. */
-static trama_value *component(trama_where where, trama_value *index, int i, int64_t extent)
+static trama_value *component(trama_where where, trama_value *index, int i, trama_value *end)
 {
     const int last = index->shape.ndim - 1;
     trama_value *at = trama_squeeze_at(where, trama_slice_at(where, index, last, i, 1), last);
-    trama_value *zero = scalar_like(where, at, 0), *end = scalar_like(where, at, (double)extent);
+    trama_value *zero = scalar_like(where, at, 0);
     at = trama_select_at(where, trama_less_at(where, at, zero), trama_add_at(where, at, end), at);
     trama_value *there =
         trama_logical_and_at(where, trama_greater_equal_at(where, at, zero), trama_less_at(where, at, end));
@@ -230,6 +258,7 @@ static trama_value *batch_number(trama_where where, trama_program *program, tram
 typedef struct tuples {
     int batch, length;
     trama_shape joined; /* the shape of x with the batch and these dims as one */
+    bool fed;           /* its dim 0 is only known when fed */
 } tuples;
 
 static bool find_tuples(trama_where where, const trama_value *x, const trama_value *index, int batch, tuples *t)
@@ -237,40 +266,50 @@ static bool find_tuples(trama_where where, const trama_value *x, const trama_val
     const int last = index->shape.ndim - 1;
     const int64_t length = last >= 0 ? index->shape.dim[last] : -1;
     bool fits = batch >= 0 && batch <= last && length >= 1 && length <= x->shape.ndim - batch;
-    *t = (tuples){batch, (int)length, {.ndim = 1, .dim = {1}}};
+    *t = (tuples){batch, (int)length, {.ndim = 1, .dim = {1}}, false};
     for (int d = 0; fits && d < x->shape.ndim; d++) {
-        if (d < batch + length)
-            t->joined.dim[0] *= x->shape.dim[d];
-        else
-            t->joined.dim[t->joined.ndim++] = x->shape.dim[d];
-        fits = (d >= batch || x->shape.dim[d] == index->shape.dim[d]) &&
-               (d >= batch + length || x->shape.dim[d] != TRAMA_ANY);
+        const int64_t extent = x->shape.dim[d];
+        if (d >= batch + length)
+            t->joined.dim[t->joined.ndim++] = extent;
+        else if (extent != TRAMA_ANY)
+            t->joined.dim[0] *= extent;
+        t->fed |= d < batch + length && extent == TRAMA_ANY;
+        fits = d >= batch || (extent == index->shape.dim[d] && extent != TRAMA_ANY);
     }
+    if (t->fed)
+        t->joined.dim[0] = TRAMA_ANY;
     if (fits)
         return true;
     text both = {0};
     value_text(&both, x);
     text_add(&both, " and ");
     value_text(&both, index);
-    program_fail(
-        x->program, where, TRAMA_E_SHAPE,
-        "%s: the last dim of the index is the number of dims that it stands for behind %d dims that both have, "
-        "all of known extents",
-        both.at, batch);
+    program_fail(x->program, where, TRAMA_E_SHAPE,
+                 "%s: the last dim of the index is the number of dims that it stands for behind %d dims that both "
+                 "have, of known "
+                 "extents",
+                 both.at, batch);
     free(both.at);
     return false;
 }
 
+static trama_value *join(trama_where where, trama_value *x, const tuples *t)
+{
+    return reshape_cut(where, x, t->joined, NULL, t->fed ? RESHAPE_CUT(t->batch + t->length, 1) : 0);
+}
+
 /* The tuples as indices into the joined dim. */
-static trama_value *flat_index(trama_where where, const trama_value *x, trama_value *index, const tuples *t)
+static trama_value *flat_index(trama_where where, trama_value *x, trama_value *index, const tuples *t)
 {
     trama_value *flat = t->batch ? batch_number(where, x->program, x->shape, t->batch, index->shape.ndim - 1) : NULL;
     flat = flat ? pattern_for(where, flat, index) : NULL;
     index = trama_cast_at(where, index, TRAMA_I64);
     for (int i = 0; i < t->length && index; i++) {
         const int64_t extent = x->shape.dim[t->batch + i];
-        trama_value *at = component(where, index, i, extent);
-        flat = flat ? trama_add_at(where, trama_scale_at(where, flat, (double)extent), at) : at;
+        trama_value *end = end_of(where, x, t->batch + i, index), *at = component(where, index, i, end);
+        if (flat)
+            flat = extent == TRAMA_ANY ? trama_mul_at(where, flat, end) : trama_scale_at(where, flat, (double)extent);
+        flat = flat ? trama_add_at(where, flat, at) : at;
     }
     return flat;
 }
@@ -280,7 +319,7 @@ trama_value *trama_gather_nd_at(trama_where where, trama_value *x, trama_value *
     tuples t;
     if (!x || !index || !find_tuples(where, x, index, batch, &t))
         return NULL;
-    return trama_gather_at(where, trama_reshape_at(where, x, t.joined), flat_index(where, x, index, &t), 0);
+    return trama_gather_at(where, join(where, x, &t), flat_index(where, x, index, &t), 0);
 }
 
 trama_value *trama_scatter_nd_at(trama_where where, trama_value *x, trama_value *index, trama_value *u,
@@ -289,8 +328,9 @@ trama_value *trama_scatter_nd_at(trama_where where, trama_value *x, trama_value 
     tuples t;
     if (!x || !index || !u || !find_tuples(where, x, index, 0, &t))
         return NULL;
-    trama_value *joined = trama_reshape_at(where, x, t.joined), *flat = flat_index(where, x, index, &t);
-    return trama_reshape_at(where, trama_scatter_at(where, joined, flat, u, 0, how), x->shape);
+    trama_value *joined = join(where, x, &t), *flat = flat_index(where, x, index, &t);
+    return reshape_cut(where, trama_scatter_at(where, joined, flat, u, 0, how), x->shape, t.fed ? x : NULL,
+                       t.fed ? RESHAPE_CUT(1, t.length) : 0);
 }
 
 /* ---- Gradients ---- */

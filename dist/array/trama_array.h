@@ -26,7 +26,8 @@ trama_value *trama_embedding_at(trama_where where, trama_value *table, trama_val
 #define trama_gather_along(x, index, dim) trama_gather_along_at(TRAMA_HERE, x, index, dim)
 trama_value *trama_gather_along_at(trama_where where, trama_value *x, trama_value *index, int dim);
 /* Tuples of indices: the last dim of the index [..., k] stands for k dims of x behind its first `batch` dims, which
- * both have. x [4, 5, 7], index [3, 2], batch 0 -> [3, 7], where row i is x[index[i, 0], index[i, 1]]. */
+ * both have and whose extents are known. x [4, 5, 7], index [3, 2], batch 0 -> [3, 7]: row i is x[index[i, 0],
+ * index[i, 1]]. */
 #define trama_gather_nd(x, index, batch) trama_gather_nd_at(TRAMA_HERE, x, index, batch)
 trama_value *trama_gather_nd_at(trama_where where, trama_value *x, trama_value *index, int batch);
 
@@ -86,7 +87,7 @@ trama_value *trama_flip_at(trama_where where, trama_value *x, int n, const int *
 /* Element i goes to i + by; those beyond the end come in at the other end. */
 #define trama_roll(x, dim, by) trama_roll_at(TRAMA_HERE, x, dim, by)
 trama_value *trama_roll_at(trama_where where, trama_value *x, int dim, int64_t by);
-/* x in a shape that it broadcasts to: [3, 1] -> [2, 3, 5]. All extents are known. */
+/* x in a shape that it broadcasts to: [3, 1] -> [2, 3, 5]. A TRAMA_ANY dim stays. */
 #define trama_broadcast_to(x, shape) trama_broadcast_to_at(TRAMA_HERE, x, shape)
 trama_value *trama_broadcast_to_at(trama_where where, trama_value *x, trama_shape shape);
 #define trama_repeat(x, dim, times) trama_repeat_at(TRAMA_HERE, x, dim, times) /* a b -> a b a b */

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,6 +221,16 @@ static inline uint8_t *make_bytes(const maker *m, size_t *n)
     uint8_t *bytes = malloc(onnx__model_proto__get_packed_size(&m->model) + 1);
     *n = onnx__model_proto__pack(&m->model, bytes);
     return bytes;
+}
+
+/* A constant list of integers; n 0: the scalar list[0]. */
+static inline Onnx__NodeProto *make_list(maker *m, const char *name, int n, const int64_t *list)
+{
+    char dims[16];
+    snprintf(dims, sizeof dims, "%d", n);
+    Onnx__TensorProto *t = made_tensor(name, ONNX_INT64, n ? dims : "");
+    made_raw(t, list, (size_t)(n ? n : 1) * sizeof *list);
+    return make_tensor_attribute(make_node(m, "Constant", "", name), "value", t);
 }
 
 #endif

@@ -3,65 +3,7 @@
  */
 #include "../tasks/harness.h"
 
-#include "model_maker.h"
-#include "trama_onnx.h"
-
-/* ---- Loading ---- */
-
-typedef struct loaded {
-    trama_program *p;
-    trama_onnx *model;
-} loaded;
-
-static loaded load_with(const maker *m, const trama_onnx_options *options, trama_onnx_read *read, void *data)
-{
-    loaded l = {.p = trama_program_create()};
-    trama_onnx_source source = {.name = "made.onnx", .read = read, .data = data};
-    uint8_t *bytes = make_bytes(m, &source.bytes);
-    source.model = bytes;
-    l.model = trama_onnx_create(l.p, &source, options);
-    free(bytes);
-    return l;
-}
-
-static loaded load(const maker *m)
-{
-    loaded l = load_with(m, NULL, NULL, NULL);
-    demand(l.model, "%s", trama_program_error(l.p));
-    return l;
-}
-
-static void unload(loaded *l)
-{
-    trama_onnx_destroy(&l->model);
-    trama_program_destroy(&l->p);
-}
-
-/* Loading fails with that status, and the message names the parts; the list ends with NULL. */
-static void refuses(const maker *m, const trama_onnx_options *options, trama_status status, const char *const *parts)
-{
-    loaded l = load_with(m, options, NULL, NULL);
-    demand(!l.model && trama_program_status(l.p) == status, "%s: %s", trama_status_text(trama_program_status(l.p)),
-           trama_program_error(l.p));
-    for (; *parts; parts++)
-        demand(strstr(trama_program_error(l.p), *parts), "\"%s\" does not say \"%s\"", trama_program_error(l.p),
-               *parts);
-    unload(&l);
-}
-#define REFUSES(m, options, status, ...)                                                                               \
-    refuses(m, options, status, (const char *const[]){"test_load.c", "made.onnx", __VA_ARGS__, NULL})
-
-/* Computes value `name` for x. */
-static void compute(const loaded *l, const char *name, const float *x, trama_shape shape, void *y, size_t bytes)
-{
-    trama_target *t = trama_target_create(l->p, name, trama_onnx_find(l->model, name));
-    trama_executable *e = compile(l->p);
-    if (x)
-        must(trama_feed(e, trama_onnx_find(l->model, "x"), x, shape));
-    must(trama_run(e, t));
-    must(trama_read(e, trama_onnx_find(l->model, name), y, bytes));
-    must(trama_executable_destroy(&e));
-}
+#include "loaded_model.h"
 
 /* y [N, 2] = x [N, 3] w + b */
 static void make_linear(maker *m)
@@ -285,15 +227,6 @@ END_TEST
 
 /* ---- Folding ---- */
 
-static Onnx__NodeProto *make_list(maker *m, const char *name, int n, const int64_t *list)
-{
-    char dims[16];
-    snprintf(dims, sizeof dims, "%d", n);
-    Onnx__TensorProto *t = made_tensor(name, ONNX_INT64, n ? dims : "");
-    made_raw(t, list, (size_t)(n ? n : 1) * sizeof *list);
-    return make_tensor_attribute(make_node(m, "Constant", "", name), "value", t);
-}
-
 /* x.reshape(x.size(0), -1, 2), as PyTorch exports it */
 static void make_reshape(maker *m, const char *dims)
 {
@@ -325,46 +258,6 @@ START_TEST(shapes_made_of_shapes_are_folded)
 }
 END_TEST
 
-/* x [N, 6] as list, whose extent -1 takes the batch with it, and as [N of the shape, 3], which is too small. */
-START_TEST(a_fed_extent_is_merged_and_divided)
-{
-    static const struct {
-        const char *dims;
-        int64_t list[3];
-        trama_shape shape;
-    } cases[] = {{"N,6", {-1, 3, 1}, {3, {TRAMA_ANY, 3, 1}}},
-                 {"N,6", {-1, 4, 3}, {3, {TRAMA_ANY, 4, 3}}},
-                 {"N,6", {2, -1, 3}, {3, {2, TRAMA_ANY, 3}}},
-                 {"5,6", {-1, 3, 1}, {3, {10, 3, 1}}}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        maker m;
-        make_begin(&m, 13);
-        make_input(&m, "x", ONNX_FLOAT, cases[i].dims);
-        make_list(&m, "target", 3, cases[i].list);
-        make_node(&m, "Reshape", "x,target", "y");
-        make_output(&m, "y");
-        loaded l = load(&m);
-        ck_assert_msg(l.model != NULL, "%s", trama_error());
-        ck_assert(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "y")), cases[i].shape));
-        unload(&l);
-    }
-    maker m;
-    make_begin(&m, 13);
-    make_input(&m, "x", ONNX_FLOAT, "N,6");
-    make_list(&m, "target", 2, (const int64_t[]){0, 3});
-    make_node(&m, "Reshape", "x,target", "y");
-    make_output(&m, "y");
-    REFUSES(&m, NULL, TRAMA_E_SHAPE, "node of 'y' (Reshape)", "another number of elements");
-    make_begin(&m, 13);
-    make_input(&m, "x", ONNX_FLOAT, "N,6,2");
-    make_int(make_node(&m, "Flatten", "x", "y"), "axis", 2);
-    make_output(&m, "y");
-    loaded l = load(&m);
-    ck_assert(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "y")), TRAMA_SHAPE(TRAMA_ANY, 2)));
-    unload(&l);
-}
-END_TEST
-
 START_TEST(named_dims_get_extents_by_the_options)
 {
     maker m;
@@ -375,154 +268,6 @@ START_TEST(named_dims_get_extents_by_the_options)
     ck_assert_msg(l.model != NULL, "%s", trama_error());
     ck_assert(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "y")), TRAMA_SHAPE(4, 3, 2)));
     unload(&l);
-}
-END_TEST
-
-START_TEST(a_fed_extent_that_an_op_computes_with_is_refused)
-{
-    maker m;
-    make_reshape(&m, "N,6");
-    make_node(&m, "Add", "shape,shape", "double");
-    make_output(&m, "double");
-    REFUSES(&m, NULL, TRAMA_E_UNSUPPORTED, "'double'", "only known when fed");
-    make_reshape(&m, "N,6");
-    make_int(make_node(&m, "Cast", "shape", "floats"), "to", ONNX_FLOAT);
-    make_node(&m, "Exp", "floats", "power");
-    REFUSES(&m, NULL, TRAMA_E_UNSUPPORTED, "node of 'power' (Exp)", "only known when fed");
-}
-END_TEST
-
-/* [a, b] to [b, a] would silently be [a, b]. */
-START_TEST(a_reshape_that_swaps_fed_extents_is_refused)
-{
-    maker m;
-    make_begin(&m, 13);
-    make_input(&m, "x", ONNX_FLOAT, "A,B");
-    make_node(&m, "Shape", "x", "shape");
-    make_list(&m, "swap", 2, (const int64_t[]){1, 0});
-    make_node(&m, "Gather", "shape,swap", "target");
-    make_node(&m, "Reshape", "x,target", "y");
-    make_output(&m, "y");
-    REFUSES(&m, NULL, TRAMA_E_UNSUPPORTED, "node of 'y' (Reshape)", "another extent", "options");
-    m.nodes[2]->input[1] = made_text("shape");
-    m.nodes[3]->input[1] = made_text("shape");
-    loaded l = load_with(&m, NULL, NULL, NULL);
-    ck_assert_msg(!l.model, "Gather by fed extents");
-    unload(&l);
-    m.nodes[2]->input[1] = made_text("swap");
-    l = load(&m);
-    ck_assert(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "y")), TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY)));
-    unload(&l);
-}
-END_TEST
-
-/* h [A, B, 6] of x, reshaped to the first two extents of `of` and [3, 2] */
-static void make_heads(maker *m, const char *dims_of_ids, const char *of)
-{
-    make_begin(m, 13);
-    make_input(m, "x", ONNX_FLOAT, "A,B,6");
-    make_input(m, "ids", ONNX_INT64, dims_of_ids);
-    make_node(m, "Relu", "x", "h");
-    make_node(m, "Shape", of, "shape");
-    make_list(m, "which", 2, (const int64_t[]){0, 1});
-    make_node(m, "Gather", "shape,which", "first");
-    make_list(m, "heads", 2, (const int64_t[]){3, 2});
-    make_int(make_node(m, "Concat", "first,heads", "target"), "axis", 0);
-    make_node(m, "Reshape", "h,target", "y");
-    make_output(m, "y");
-}
-
-START_TEST(fed_extents_are_known_by_their_origin)
-{
-    static const char *const good[][2] = {{"?,?", "h"}, {"?,?", "x"}, {"A,B", "ids"}};
-    static const char *const bad[][2] = {{"B,A", "ids"}, {"?,?", "ids"}, {"A,?", "ids"}, {"A,A", "ids"}};
-    trama_shape shape = TRAMA_SHAPE(TRAMA_ANY, TRAMA_ANY, 3, 2);
-    maker m;
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        make_heads(&m, good[i][0], good[i][1]);
-        loaded l = load(&m);
-        ck_assert(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "y")), shape));
-        unload(&l);
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        make_heads(&m, bad[i][0], bad[i][1]);
-        REFUSES(&m, NULL, TRAMA_E_UNSUPPORTED, "node of 'y' (Reshape)", "another extent");
-    }
-}
-END_TEST
-
-/* y, reshaped from x [dims] to a target: a letter takes the extent of that dim of ids [A, B], * the product of both,
- * and numbers are themselves. */
-static void make_target(maker *m, const char *dims, const char *target)
-{
-    char list[80] = "";
-    make_begin(m, 13);
-    make_input(m, "x", ONNX_FLOAT, dims);
-    make_input(m, "ids", ONNX_INT64, "A,B");
-    make_node(m, "Shape", "ids", "shape");
-    make_list(m, "at0", 1, (const int64_t[]){0});
-    make_list(m, "at1", 1, (const int64_t[]){1});
-    make_node(m, "Gather", "shape,at0", "A");
-    make_node(m, "Gather", "shape,at1", "B");
-    make_node(m, "Mul", "A,B", "product");
-    for (const char *at = target; *at; at += *at == ',') {
-        const size_t n = strcspn(at, ",");
-        char word[16], name[16];
-        snprintf(word, sizeof word, "%.*s", (int)n, at);
-        snprintf(name, sizeof name, "n%zu", (size_t)(at - target));
-        if (strchr("-0123456789", *word))
-            make_list(m, name, 1, (const int64_t[]){atol(word)});
-        else
-            snprintf(name, sizeof name, "%s", *word == '*' ? "product" : word);
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "", name);
-        at += n;
-    }
-    make_int(make_node(m, "Concat", list, "target"), "axis", 0);
-    make_node(m, "Reshape", "x,target", "y");
-    make_output(m, "y");
-}
-
-/* As exporters write them: rows of all tokens for a linear layer and back, and heads that join the batch and leave it.
- */
-START_TEST(several_fed_extents_are_merged_and_divided)
-{
-    enum { ANY = TRAMA_ANY };
-    static const struct {
-        const char *dims, *target;
-        trama_shape shape;
-    } good[] = {{"A,B,6", "-1,6", {2, {ANY, 6}}},
-                {"A,B,6", "*,6", {2, {ANY, 6}}},
-                {"A,B,6", "-1,3,2", {3, {ANY, 3, 2}}},
-                {"A,B,6", "-1", {1, {ANY}}},
-                {"?,6", "A,B,6", {3, {ANY, ANY, 6}}},
-                {"?,6", "A,B,3,2", {4, {ANY, ANY, 3, 2}}},
-                {"A,2,B,3", "-1,B,3", {3, {ANY, ANY, 3}}},
-                {"A,2,B,3", "A,-1,3", {3, {ANY, ANY, 3}}},
-                {"?,B,3", "A,2,B,3", {4, {ANY, 2, ANY, 3}}},
-                {"A,?,3", "A,2,B,3", {4, {ANY, 2, ANY, 3}}},
-                {"A,B,6", "A,B,-1,2", {4, {ANY, ANY, 3, 2}}},
-                {"A,B", "A,1,B", {3, {ANY, 1, ANY}}}};
-    static const char *const bad[][3] = {
-        {"A,B,6", "B,A,6", "another extent"},      {"A,B,6", "A,A,6", "another extent"},
-        {"A,B,6", "A,B,5", "number of elements"},  {"?,6", "B,A,6", "no input of the graph"},
-        {"?,6", "A,-1,B", "cannot be worked out"}, {"A,6", "A,3", "number of elements"},
-        {"A,B,6", "6", "not worked out"}};
-    maker m;
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        make_target(&m, good[i].dims, good[i].target);
-        loaded l = load_with(&m, NULL, NULL, NULL);
-        ck_assert_msg(l.model != NULL, "%s to %s: %s", good[i].dims, good[i].target, trama_error());
-        ck_assert_msg(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "y")), good[i].shape), "%s to %s",
-                      good[i].dims, good[i].target);
-        unload(&l);
-    }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        make_target(&m, bad[i][0], bad[i][1]);
-        loaded l = load_with(&m, NULL, NULL, NULL);
-        ck_assert_msg(!l.model && strstr(trama_error(), bad[i][2]), "%s to %s: %s", bad[i][0], bad[i][1],
-                      l.model ? "taken" : trama_error());
-        unload(&l);
-    }
 }
 END_TEST
 
@@ -661,9 +406,7 @@ END_TEST
 TESTS(inputs_outputs_and_parameters_have_their_names, an_imported_network_computes_with_its_own_parameters,
       an_imported_network_is_annotated_completed_and_trained, an_initializer_that_is_also_an_input_is_a_parameter,
       statistics_of_a_batch_norm_are_not_trained, frozen_initializers_are_constants, every_encoding_of_a_tensor_is_read,
-      tensors_with_wrong_content_are_refused, shapes_made_of_shapes_are_folded, a_fed_extent_is_merged_and_divided,
-      named_dims_get_extents_by_the_options, a_fed_extent_that_an_op_computes_with_is_refused,
-      a_reshape_that_swaps_fed_extents_is_refused, fed_extents_are_known_by_their_origin,
-      several_fed_extents_are_merged_and_divided, the_expand_of_exporters_is_folded,
-      inputs_with_known_content_become_constants, unknown_ops_and_attributes_name_the_node, wrong_graphs_are_refused,
+      tensors_with_wrong_content_are_refused, shapes_made_of_shapes_are_folded, named_dims_get_extents_by_the_options,
+      the_expand_of_exporters_is_folded, inputs_with_known_content_become_constants,
+      unknown_ops_and_attributes_name_the_node, wrong_graphs_are_refused,
       errors_of_builders_name_the_node_and_the_values, messages_nested_deeply_are_refused)

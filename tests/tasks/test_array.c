@@ -345,6 +345,7 @@ START_TEST(wrong_calls_are_refused_with_the_reason)
     REFUSED(trama_flip(x, TRAMA_DIMS(5)), "flip of x: dim 5 is not there");
     REFUSED(trama_roll(fed, 0, 1), "roll of fed: dim 0 is only known when fed");
     REFUSED(trama_broadcast_to(x, TRAMA_SHAPE(3, 5)), "dims align at the right");
+    REFUSED(trama_broadcast_to(x, TRAMA_SHAPE(TRAMA_ANY, 3, 4)), "dims align at the right");
     REFUSED(trama_repeat(x, 0, -1), "repeat of x: -1 times");
     REFUSED(trama_pad_with(x, 0, 1, -1, TRAMA_PAD_WRAP, 0), "trama_slice takes elements away");
     REFUSED(trama_pad_with(trama_slice(x, 0, 0, 0), 0, 1, 1, TRAMA_PAD_EDGE, 0), "dim 0 has no elements to repeat");

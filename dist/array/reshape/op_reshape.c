@@ -6,6 +6,8 @@
 trama_value *reshape_cut(trama_where where, trama_value *x, trama_shape shape, trama_value *like, int64_t cuts)
 {
     trama_attributes a = {.integer = {[RESHAPE_CUTS] = cuts}};
+    if (!x)
+        return NULL;
     put_shape(&a, SHAPE_NDIM, shape);
     return program_append(NULL, where, like ? &trama_op_reshape_like : &trama_op_reshape, like ? 2 : 1,
                           (trama_value *[]){x, like}, &a);
@@ -13,12 +15,12 @@ trama_value *reshape_cut(trama_where where, trama_value *x, trama_shape shape, t
 
 trama_value *trama_reshape_at(trama_where where, trama_value *x, trama_shape shape)
 {
-    return x ? reshape_cut(where, x, shape, NULL, 0) : NULL;
+    return reshape_cut(where, x, shape, NULL, 0);
 }
 
 trama_value *trama_reshape_like_at(trama_where where, trama_value *x, trama_shape shape, trama_value *like)
 {
-    return x && like ? reshape_cut(where, x, shape, like, 0) : NULL;
+    return like ? reshape_cut(where, x, shape, like, 0) : NULL;
 }
 
 /* The cuts of the reshape that goes back. */

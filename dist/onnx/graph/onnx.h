@@ -29,6 +29,12 @@ typedef struct onnx_symbol {
     int origin, same_as;
 } onnx_symbol;
 
+/* A vector that is as long as the dim of that origin, once it is fed. */
+typedef struct onnx_trues {
+    int origin;
+    trama_value *vector;
+} onnx_trues;
+
 struct trama_onnx {
     trama_program *program;
     trama_where where;
@@ -38,6 +44,7 @@ struct trama_onnx {
     ARRAY(int) lists[3]; /* by trama_onnx_list: indices of names */
     /* while loading */
     ARRAY(onnx_symbol) symbols;
+    ARRAY(onnx_trues) trues;
     const trama_onnx_source *source;
     const trama_onnx_options *options;
     const char *label; /* of the model, for messages */
@@ -95,6 +102,9 @@ void *onnx_fail(trama_onnx *graph, trama_status status, const char *format, ...)
  * name of a dim of an input. */
 int onnx_origin(const trama_onnx *graph, const trama_value *v, int d);
 void onnx_name_extent(trama_onnx *graph, const trama_value *input, int d, const char *name);
+/* [extent] of true for an origin, and numbers of which some are extents; NULL where no input has such a dim. */
+trama_value *onnx_trues_of(trama_onnx *graph, int origin);
+trama_value *onnx_extents_value(trama_onnx *graph, const host_tensor *t);
 
 /* ---- A node: every reader keeps an error that names the node, and then returns zeros ---- */
 
@@ -120,6 +130,7 @@ typedef struct onnx_ints {
     int open[ONNX_LIST]; /* the origins of extents that are only known when fed */
 } onnx_ints;
 onnx_ints node_ints(onnx_node *n, int i, const char *what);         /* given: the operand is there */
+onnx_ints node_extents(onnx_node *n, int i, const char *what);      /* the same; some may only be known when fed */
 bool node_number(onnx_node *n, int i, double otherwise, double *x); /* of a constant scalar */
 
 bool attribute_has(onnx_node *n, const char *name);
@@ -134,6 +145,7 @@ const Onnx__AttributeProto *attribute_find(onnx_node *n, const char *name);
 
 /* The list in an attribute, in older sets, or in operand i. */
 onnx_ints node_list(onnx_node *n, const char *attribute, int i);
+onnx_ints node_extent_list(onnx_node *n, const char *attribute, int i); /* some may only be known when fed */
 /* A dim of ndim dims, negative from the end; -1 with an error where it is not there. */
 int node_dim(onnx_node *n, int64_t dim, int ndim);
 /* The dims of a list as a set of bits. */
@@ -145,6 +157,10 @@ trama_value *build_broadcast(onnx_node *n, trama_value *x,
                              trama_shape shape); /* x [..] to shape, extents of 1 repeat */
 trama_value *build_constant(onnx_node *n, trama_dtype dtype, trama_shape shape, const double *data);
 trama_value *build_arange(onnx_node *n, trama_dtype dtype, int64_t count, int ndim, int dim); /* 0, 1, .. along dim */
+/* The same [extent], for an extent that is only known when fed: for dim d of the result, by its origin. */
+trama_value *build_count(onnx_node *n, trama_dtype dtype, int origin, int d);
+/* Whether dim d of x has the extent of that origin. */
+bool build_is_extent(const onnx_node *n, const trama_value *x, int d, int origin);
 trama_value *build_reshaped(onnx_node *n, trama_value *x, int at, int ndim); /* x [c] to [1, .., c, .., 1] */
 trama_shape shape_without(trama_shape shape, unsigned dims);
 

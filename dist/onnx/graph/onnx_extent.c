@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extents that are only known when fed: which of them are the same. A dim of a result has the extent of the operands'
- * dims with the same factor in the rule of its op; dims of inputs are the same where the graph gives them one name. */
+/* Extents that are only known when fed: which of them are the same, and values of them. A dim of a result has the
+ * extent of the operands' dims with the same factor in the rule of its op; dims of inputs are the same where the graph
+ * gives them one name. */
 #include <string.h>
 
+#include "families.h"
 #include "onnx.h"
 
 /* Whether a tensor of a rule has that factor alone in a dim; sets *dim. */
@@ -48,4 +50,57 @@ void onnx_name_extent(trama_onnx *graph, const trama_value *input, int d, const 
         if (!strcmp(graph->symbols.at[i].name, name))
             same_as = graph->symbols.at[i].same_as;
     *ARRAY_PUSH(&graph->symbols) = (onnx_symbol){name, origin, same_as};
+}
+
+/* ---- Values ---- */
+
+/* The input with the fewest dims that has a dim of that origin, *dim; NULL. */
+static trama_value *find_input(const trama_onnx *graph, int origin, int *dim)
+{
+    trama_value *found = NULL;
+    for (int i = 0; i < trama_onnx_count(graph, TRAMA_ONNX_INPUTS); i++) {
+        trama_value *v = trama_onnx_number(graph, TRAMA_ONNX_INPUTS, i);
+        for (int d = 0; v && d < v->shape.ndim; d++)
+            if (v->shape.dim[d] == TRAMA_ANY && onnx_origin(graph, v, d) == origin &&
+                (!found || v->shape.ndim < found->shape.ndim)) {
+                found = v;
+                *dim = d;
+            }
+    }
+    return found;
+}
+
+trama_value *onnx_trues_of(trama_onnx *graph, int origin)
+{
+    for (int i = 0; i < graph->trues.n; i++)
+        if (graph->trues.at[i].origin == origin)
+            return graph->trues.at[i].vector;
+    int dim;
+    trama_value *input = find_input(graph, origin, &dim), *v = input ? trues_along(graph->where, input, dim) : NULL;
+    if (v)
+        *ARRAY_PUSH(&graph->trues) = (onnx_trues){origin, v};
+    return v;
+}
+
+/* Numbers of which some are extents: the known ones, plus each extent where it stands. */
+trama_value *onnx_extents_value(trama_onnx *graph, const host_tensor *t)
+{
+    const trama_where where = graph->where;
+    trama_value *v = trama_constant_at(where, graph->program, t->dtype, t->shape, t->data);
+    for (int64_t i = 0; v && i < t->count; i++) {
+        if (!t->open[i])
+            continue;
+        trama_value *trues = onnx_trues_of(graph, t->open[i]);
+        if (!trues)
+            return NULL;
+        trama_value *extent = trama_sum_at(where, trama_cast_at(where, trues, TRAMA_I64), 0, NULL, false);
+        host_tensor *place = host_create(t->dtype, t->shape);
+        if (!place)
+            return NULL;
+        element_set(t->dtype, place->data, i, 1);
+        trama_value *one = trama_constant_at(where, graph->program, t->dtype, t->shape, place->data);
+        host_free(place);
+        v = trama_add_at(where, v, trama_mul_at(where, one, trama_cast_at(where, extent, t->dtype)));
+    }
+    return v;
 }

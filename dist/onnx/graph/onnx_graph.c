@@ -79,13 +79,18 @@ trama_value *onnx_value(trama_onnx *graph, onnx_name *name, bool trained)
         return name->value;
     if (!name->host)
         return onnx_fail(graph, TRAMA_E_ARGUMENT, "'%s' has no content", name->name);
+    bool open = false;
     for (int64_t i = 0; name->host->open && i < name->host->count; i++)
-        if (name->host->open[i])
-            return onnx_fail(graph, TRAMA_E_UNSUPPORTED,
-                             "'%s' depends on an extent that is only known when fed, and an op computes with it; give "
-                             "the dim an extent in the options",
-                             name->name);
-    return name->value = value_of_host(graph, name, trained);
+        open |= name->host->open[i] != 0;
+    if (!open)
+        return name->value = value_of_host(graph, name, trained);
+    name->value = onnx_extents_value(graph, name->host);
+    if (!name->value && !graph->program->status)
+        onnx_fail(graph, TRAMA_E_UNSUPPORTED,
+                  "'%s' is computed of extents that are only known when fed, and an op computes with it; give the dims "
+                  "extents in the options",
+                  name->name);
+    return name->value;
 }
 
 /* ---- Inputs and initializers ---- */

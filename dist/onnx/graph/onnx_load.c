@@ -27,6 +27,7 @@ static void forget_content(trama_onnx *graph)
         graph->names.at[i].host = NULL;
     }
     ARRAY_FREE(&graph->symbols);
+    ARRAY_FREE(&graph->trues);
     graph->source = NULL;
     graph->options = NULL;
     graph->label = NULL;

@@ -86,7 +86,7 @@ static bool fits_list(onnx_node *n, const char *what, size_t count)
            node_fail(n, TRAMA_E_UNSUPPORTED, "%s has %zu numbers, and %d are the most", what, count, ONNX_LIST);
 }
 
-onnx_ints node_ints(onnx_node *n, int i, const char *what)
+onnx_ints node_extents(onnx_node *n, int i, const char *what)
 {
     onnx_ints list = {.given = node_has(n, i)};
     const host_tensor *t = node_host(n, i);
@@ -104,6 +104,17 @@ onnx_ints node_ints(onnx_node *n, int i, const char *what)
             list.at[list.n] = x.i;
             list.open[list.n] = x.open;
         }
+    return list;
+}
+
+onnx_ints node_ints(onnx_node *n, int i, const char *what)
+{
+    const onnx_ints list = node_extents(n, i, what);
+    for (int k = 0; k < list.n && !n->graph->program->status; k++)
+        if (list.open[k])
+            node_fail(n, TRAMA_E_UNSUPPORTED,
+                      "number %d of operand %d (%s) is only known when fed; give dims extents in the options", k, i,
+                      what);
     return list;
 }
 
@@ -208,6 +219,11 @@ char *attribute_text(onnx_node *n, const char *name)
 onnx_ints node_list(onnx_node *n, const char *attribute, int i)
 {
     return attribute_has(n, attribute) ? attribute_ints(n, attribute) : node_ints(n, i, attribute);
+}
+
+onnx_ints node_extent_list(onnx_node *n, const char *attribute, int i)
+{
+    return attribute_has(n, attribute) ? attribute_ints(n, attribute) : node_extents(n, i, attribute);
 }
 
 int node_dim(onnx_node *n, int64_t dim, int ndim)

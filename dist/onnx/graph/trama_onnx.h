@@ -14,7 +14,8 @@
  * trama_minimize does not update. A value has the name that the graph gives it.
  *
  * Ops on constants and on shapes are computed while the model is loaded, such as the target of a reshape that is made
- * of Shape, Gather, Unsqueeze and Concat. Operator sets 7 to 21 are supported, and 1 to 6 for
+ * of Shape, Gather, Unsqueeze and Concat. Extents that are only known when fed may be merged, divided, repeated and
+ * counted by; extents that are computed of them are not supported. Operator sets 7 to 21 are supported, and 1 to 6 for
  * the ops whose older forms are listed in dist/onnx/ops/onnx_ops.def. Not supported: strings, sequences, optionals,
  * maps, sparse tensors, control flow, functions of the model.
  *

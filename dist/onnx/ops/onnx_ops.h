@@ -27,14 +27,16 @@ onnx_builder build_conv, build_conv_transpose, build_average_pool, build_max_poo
 /* build_norm.c */
 onnx_builder build_batch_norm, build_instance_norm, build_layer_norm, build_mean_variance_norm, build_lrn,
     build_nll_loss, build_cross_entropy_loss;
-/* build_shape.c, build_move.c */
+/* build_shape.c, build_reshape.c, build_repeat.c, build_move.c */
 onnx_builder build_constant_of_shape, build_reshape, build_flatten, build_squeeze, build_unsqueeze, build_transpose,
-    build_expand, build_tile;
+    build_expand, build_tile, build_range;
 onnx_builder build_einsum, build_concat, build_split, build_slice, build_pad, build_one_hot, build_space_to_depth,
     build_depth_to_space;
 /* The elements of a Slice along one dim; step 1 for a whole dim. False with an error. */
 typedef struct slice_range {
     int64_t from, extent, step;
+    int origin;  /* of an extent that is only known when fed: the first so many; else 0 */
+    bool picked; /* of a dim that is only known when fed, from its end where `from` is negative */
 } slice_range;
 bool slice_ranges(onnx_node *n, trama_shape shape, slice_range *ranges);
 /* The value of a ConstantOfShape, [1]; NULL with an error. */

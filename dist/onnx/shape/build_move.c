@@ -75,18 +75,30 @@ ONNX_BUILD(build_split)
                   n->proto->n_output, (long long)x->shape.dim[dim]);
 }
 
+/* Elements of dim d by their numbers. */
+static trama_value *pick(onnx_node *n, trama_value *x, int d, const slice_range *range)
+{
+    trama_value *at = range->origin ? build_count(n, TRAMA_I64, range->origin, d)
+                                    : trama_arange_at(n->where, n->graph->program, TRAMA_I64, range->extent,
+                                                      (double)range->from, (double)range->step);
+    return at ? trama_gather_at(n->where, x, at, d) : NULL;
+}
+
 ONNX_BUILD(build_slice)
 {
-    trama_value *x = node_in(n, 0);
+    trama_value *x = node_in(n, 0), *y = x;
     slice_range ranges[TRAMA_MAX_NDIM];
     if (!x || !slice_ranges(n, x->shape, ranges))
         return;
-    out[0] = x;
-    for (int d = 0; d < x->shape.ndim; d++)
-        if (ranges[d].step == 1)
-            out[0] = cut(n, out[0], d, ranges[d].from, ranges[d].extent);
-        else
-            out[0] = trama_slice_by_at(n->where, out[0], d, ranges[d].from, ranges[d].extent, ranges[d].step);
+    for (int d = 0; d < x->shape.ndim && y; d++) {
+        const slice_range *r = &ranges[d];
+        if (r->origin ? !build_is_extent(n, x, d, r->origin) : r->picked)
+            y = pick(n, y, d, r);
+        else if (!r->origin)
+            y = r->step == 1 ? cut(n, y, d, r->from, r->extent)
+                             : trama_slice_by_at(n->where, y, d, r->from, r->extent, r->step);
+    }
+    out[0] = y;
 }
 
 /* ---- Pad ---- */

@@ -33,7 +33,7 @@ static extents extents_of(const onnx_node *n, const trama_value *x)
 /* The target as it is written, where 0 copies a dim of `in`. */
 static bool read_target(onnx_node *n, const extents *in, extents *out)
 {
-    const onnx_ints list = node_list(n, "shape", 1);
+    const onnx_ints list = node_extent_list(n, "shape", 1);
     if (list.n > TRAMA_MAX_NDIM)
         return node_fail(n, TRAMA_E_UNSUPPORTED, "the target has %d dims, and %d are the most", list.n, TRAMA_MAX_NDIM);
     *out = (extents){.shape.ndim = list.n, .rest = -1};

@@ -49,32 +49,6 @@ trama_value *build_reshaped(onnx_node *n, trama_value *x, int at, int ndim)
     return trama_reshape_at(n->where, x, shape);
 }
 
-/* The shape of x and another one together, aligned at the right: extents of 1 give way. */
-static trama_shape together(trama_shape a, trama_shape b)
-{
-    trama_shape shape = a.ndim > b.ndim ? a : b;
-    for (int d = 1; d <= a.ndim && d <= b.ndim; d++)
-        if (shape.dim[shape.ndim - d] == 1)
-            shape.dim[shape.ndim - d] = a.dim[a.ndim - d] == 1 ? b.dim[b.ndim - d] : a.dim[a.ndim - d];
-    return shape;
-}
-
-/* x times ones, whose extents are 1 where x does not repeat. */
-trama_value *build_broadcast(onnx_node *n, trama_value *x, trama_shape shape)
-{
-    if (!x)
-        return NULL;
-    trama_shape ones = together(x->shape, shape);
-    if (trama_shape_equal(ones, x->shape))
-        return x;
-    if (trama_shape_count(ones) >= 0)
-        return trama_broadcast_to_at(n->where, x, ones);
-    for (int d = 1; d <= x->shape.ndim; d++)
-        if (x->shape.dim[x->shape.ndim - d] != 1)
-            ones.dim[ones.ndim - d] = 1;
-    return trama_mul_at(n->where, x, trama_fill_at(n->where, n->graph->program, x->dtype, ones, 1));
-}
-
 /* ---- Extents of 1 ---- */
 
 trama_shape shape_without(trama_shape shape, unsigned dims)
@@ -170,65 +144,4 @@ ONNX_BUILD(build_transpose)
     trama_value *x = node_in(n, 0);
     if (x && permutation(n, x->shape.ndim, perm))
         out[0] = trama_transpose_at(n->where, x, perm);
-}
-
-/* ---- Repetition ---- */
-
-/* A list of extents as a shape; an extent that is only known when fed is 1, since it does not repeat. */
-static bool extents(onnx_node *n, const onnx_ints *list, trama_shape *shape)
-{
-    text why = {0};
-    if (list->n > TRAMA_MAX_NDIM)
-        return node_fail(n, TRAMA_E_UNSUPPORTED, "the result has %d dims, and %d are the most", list->n,
-                         TRAMA_MAX_NDIM);
-    *shape = (trama_shape){.ndim = list->n};
-    for (int d = 0; d < list->n; d++)
-        shape->dim[d] = list->open[d] ? 1 : list->at[d];
-    bool fits = shape_check(*shape, TRAMA_F64, false, &why);
-    if (!fits)
-        node_fail(n, TRAMA_E_SHAPE, "extents of operand 1: %s", why.at);
-    free(why.at);
-    return fits;
-}
-
-static bool is_extent_of(onnx_node *n, const trama_value *x, int d, int origin)
-{
-    return d >= 0 && x->shape.dim[d] == TRAMA_ANY && onnx_origin(n->graph, x, d) == origin;
-}
-
-ONNX_BUILD(build_expand)
-{
-    trama_value *x = node_in(n, 0);
-    onnx_ints list = node_ints(n, 1, "shape");
-    trama_shape shape;
-    for (int i = 0; x && i < list.n; i++)
-        if (list.open[i] && !is_extent_of(n, x, x->shape.ndim - list.n + i, list.open[i]))
-            node_fail(n, TRAMA_E_UNSUPPORTED, "dim %d would repeat as often as is only known when fed", i);
-    if (x && extents(n, &list, &shape))
-        out[0] = build_broadcast(n, x, shape);
-}
-
-ONNX_BUILD(build_tile)
-{
-    trama_value *x = node_in(n, 0);
-    onnx_ints repeats = node_ints(n, 1, "repeats");
-    if (x && repeats.n != x->shape.ndim)
-        node_fail(n, TRAMA_E_SHAPE, "%d repetitions of %d dims", repeats.n, x->shape.ndim);
-    for (int d = 0; x && d < repeats.n && !n->graph->program->status; d++)
-        if (repeats.at[d] != 1)
-            x = trama_repeat_at(n->where, x, d, repeats.at[d]);
-    out[0] = x;
-}
-
-ONNX_BUILD(build_constant_of_shape)
-{
-    onnx_ints list = node_ints(n, 0, "shape");
-    trama_shape shape;
-    host_tensor *value = fold_fill_value(n);
-    for (int i = 0; i < list.n; i++)
-        if (list.open[i])
-            node_fail(n, TRAMA_E_UNSUPPORTED, "dim %d is only known when fed", i);
-    if (value && extents(n, &list, &shape))
-        out[0] = trama_fill_at(n->where, n->graph->program, value->dtype, shape, host_get(value, 0).r);
-    host_free(value);
 }

@@ -12,6 +12,19 @@ static int open_of(const number *x)
     return x[0].open || x[1].open ? OPEN_COMPUTED : 0;
 }
 
+static bool is_same_extent(const number *x)
+{
+    return x[0].open && x[0].open == x[1].open && x[0].open != OPEN_COMPUTED;
+}
+
+/* The same where a number that is known to be `neutral` leaves the other as it is: on the right, or on either side. */
+static int open_beside(const number *x, double neutral, bool either)
+{
+    if (!x[1].open && x[1].r == neutral)
+        return x[0].open;
+    return either && !x[0].open && x[0].r == neutral ? x[1].open : open_of(x);
+}
+
 static number result(const number *x, int open, int64_t i, double r)
 {
     return (number){.real = x->real, .open = open, .i = i, .r = x->real ? r : (double)i};
@@ -19,20 +32,27 @@ static number result(const number *x, int open, int64_t i, double r)
 
 /* Integers wrap around. */
 #define OF_INTEGERS(op) (int64_t)((uint64_t)x[0].i op(uint64_t) x[1].i)
-#define ARITHMETIC(name, op)                                                                                           \
+#define ARITHMETIC(name, op, neutral, either)                                                                          \
     number number_##name(const number *x)                                                                              \
     {                                                                                                                  \
-        return result(x, open_of(x), OF_INTEGERS(op), x[0].r op x[1].r);                                               \
+        return result(x, open_beside(x, neutral, either), OF_INTEGERS(op), x[0].r op x[1].r);                          \
     }
-ARITHMETIC(add, +)
-ARITHMETIC(sub, -)
-ARITHMETIC(mul, *)
+ARITHMETIC(add, +, 0, true)
+ARITHMETIC(mul, *, 1, true)
+
+/* An extent less itself is 0. */
+number number_sub(const number *x)
+{
+    if (is_same_extent(x))
+        return result(x, 0, 0, 0);
+    return result(x, open_beside(x, 0, false), OF_INTEGERS(-), x[0].r - x[1].r);
+}
 
 /* Integers are divided as in C; by 0 they give 0, as no value is right. */
 number number_div(const number *x)
 {
     bool none = x[0].real || x[1].i == 0 || (x[0].i == INT64_MIN && x[1].i == -1);
-    return result(x, open_of(x), none ? 0 : x[0].i / x[1].i, x[0].r / x[1].r);
+    return result(x, open_beside(x, 1, false), none ? 0 : x[0].i / x[1].i, x[0].r / x[1].r);
 }
 
 number number_max(const number *x)
@@ -88,15 +108,16 @@ number number_ceil(const number *x)
 
 number number_not(const number *x)
 {
-    return (number){.open = x->open, .i = !x->i, .r = !x->i};
+    return (number){.open = x->open ? OPEN_COMPUTED : 0, .i = !x->i, .r = !x->i};
 }
 
-/* An extent is never negative. */
+/* An extent is never negative, and equal to itself. */
 number number_equal(const number *x)
 {
-    bool differs = (x[0].open && !x[1].open && x[1].r < 0) || (x[1].open && !x[0].open && x[0].r < 0);
-    bool equal = !differs && (x[0].real ? x[0].r == x[1].r : x[0].i == x[1].i);
-    return (number){.open = differs ? 0 : open_of(x), .i = equal, .r = equal};
+    const bool differs = (x[0].open && !x[1].open && x[1].r < 0) || (x[1].open && !x[0].open && x[0].r < 0),
+               same = is_same_extent(x),
+               equal = same || (!differs && (x[0].real ? x[0].r == x[1].r : x[0].i == x[1].i));
+    return (number){.open = differs || same ? 0 : open_of(x), .i = equal, .r = equal};
 }
 
 number number_where(const number *x)
@@ -208,7 +229,7 @@ ONNX_FOLD(fold_cast)
     for (int64_t i = 0; t && i < from->count; i++) {
         number x = host_get(from, i);
         if (to == ONNX_BOOL)
-            x = (number){.open = x.open, .i = x.r != 0, .r = x.r != 0};
+            x = (number){.open = x.open ? OPEN_COMPUTED : 0, .i = x.r != 0, .r = x.r != 0};
         else if (!trama_dtype_is_float(dtype) && x.real)
             x = (number){.open = x.open, .i = (int64_t)x.r, .r = trunc(x.r)};
         host_set(t, i, x);
@@ -241,10 +262,12 @@ ONNX_FOLD(fold_range)
     number x[3];
     for (int i = 0; i < 3; i++) {
         const host_tensor *t = node_host(n, i);
-        if (t->count != 1 || t->open)
-            return node_fail(n, TRAMA_E_UNSUPPORTED, "operand %d must be a number that is known", i);
+        if (t->count != 1)
+            return node_fail(n, TRAMA_E_SHAPE, "operand %d must be a number", i);
         x[i] = host_get(t, 0);
     }
+    if (x[0].open || x[1].open || x[2].open)
+        return NULL;
     double count = x[2].r == 0 ? 0 : ceil((x[1].r - x[0].r) / x[2].r);
     if (!(count <= MOST_FOLDED))
         return node_fail(n, TRAMA_E_UNSUPPORTED, "%g numbers; %d are the most", count, MOST_FOLDED);

@@ -56,7 +56,7 @@ host_tensor *fold_fill_value(onnx_node *n)
 ONNX_FOLD(fold_constant_of_shape)
 {
     enum { MOST = 64 };
-    onnx_ints list = node_ints(n, 0, "shape");
+    onnx_ints list = node_extents(n, 0, "shape");
     int64_t count = 1;
     for (int i = 0; i < list.n; i++)
         if (list.open[i] || list.at[i] < 0 || !count_times(&count, list.at[i], MOST))
@@ -151,9 +151,20 @@ static int64_t slice_end(int64_t at, int64_t extent, bool backwards)
     return max_i64(backwards ? -1 : 0, min_i64(at, backwards ? extent - 1 : extent));
 }
 
+/* Of a dim that is only known when fed: so many elements from its begin, or before its end. */
+static bool range_of_fed(int64_t start, int64_t end, int64_t step, slice_range *range)
+{
+    const int64_t to = start < 0 && end >= INT32_MAX ? 0 : end, span = step ? (to - start - 1) / step + 1 : 0;
+    const bool begin = start >= 0 && to > start && to < INT32_MAX, behind = start < 0 && to > start && to <= 0;
+    *range = (slice_range){.from = start, .extent = span, .step = step, .picked = true};
+    return step > 0 && start > -INT32_MAX && (begin || (behind && (to < 0 || end >= INT32_MAX)));
+}
+
 static bool range_of(onnx_node *n, int64_t extent, int64_t start, int64_t end, int64_t step, slice_range *range)
 {
     if (extent == TRAMA_ANY && start == 0 && end >= INT32_MAX && step == 1)
+        return true;
+    if (extent == TRAMA_ANY && range_of_fed(start, end, step, range))
         return true;
     if (extent == TRAMA_ANY || step == 0 || step == INT64_MIN)
         return node_fail(n, TRAMA_E_UNSUPPORTED,
@@ -161,25 +172,28 @@ static bool range_of(onnx_node *n, int64_t extent, int64_t start, int64_t end, i
                          (long long)end, (long long)step);
     int64_t from = slice_end(start, extent, step < 0), to = slice_end(end, extent, step < 0);
     int64_t span = step > 0 ? to - from : from - to, by = step > 0 ? step : -step;
-    *range = (slice_range){from, span <= 0 ? 0 : (span - 1) / by + 1, step};
+    *range = (slice_range){.from = from, .extent = span <= 0 ? 0 : (span - 1) / by + 1, .step = step};
     return true;
 }
 
 bool slice_ranges(onnx_node *n, trama_shape shape, slice_range *ranges)
 {
-    onnx_ints starts = node_list(n, "starts", 1), ends = node_list(n, "ends", 2), axes = node_list(n, "axes", 3);
-    onnx_ints steps = node_ints(n, 4, "steps");
+    const onnx_ints starts = node_list(n, "starts", 1), ends = node_extent_list(n, "ends", 2),
+                    axes = node_list(n, "axes", 3), steps = node_ints(n, 4, "steps");
     for (int d = 0; d < shape.ndim; d++)
-        ranges[d] = (slice_range){0, shape.dim[d], 1};
+        ranges[d] = (slice_range){.extent = shape.dim[d], .step = 1};
     if (starts.n != ends.n || (axes.given && axes.n != starts.n) || (steps.given && steps.n != starts.n))
         return node_fail(n, TRAMA_E_SHAPE, "starts, ends, axes and steps are of different lengths");
     for (int i = 0; i < starts.n; i++) {
         int d = node_dim(n, axes.given ? axes.at[i] : i, shape.ndim);
-        bool known = !starts.open[i] && !steps.open[i] && !ends.open[i];
-        if (d >= 0 && !known)
+        const int64_t step = steps.given ? steps.at[i] : 1;
+        if (d >= 0 && ends.open[i] && (starts.at[i] || step != 1))
             node_fail(n, TRAMA_E_UNSUPPORTED, "bounds of dim %d are only known when fed", d);
-        if (d < 0 || !known ||
-            !range_of(n, shape.dim[d], starts.at[i], ends.at[i], steps.given ? steps.at[i] : 1, &ranges[d]))
+        else if (d >= 0 && ends.open[i])
+            ranges[d].origin = ends.open[i];
+        else if (d >= 0)
+            range_of(n, shape.dim[d], starts.at[i], ends.at[i], step, &ranges[d]);
+        if (d < 0 || n->graph->program->status)
             return false;
     }
     return !n->graph->program->status;
@@ -190,7 +204,7 @@ ONNX_FOLD(fold_slice)
 {
     const host_tensor *from = node_host(n, 0);
     slice_range ranges[TRAMA_MAX_NDIM];
-    if (from->shape.ndim != 1 || !slice_ranges(n, from->shape, ranges))
+    if (from->shape.ndim != 1 || !slice_ranges(n, from->shape, ranges) || ranges[0].origin)
         return NULL;
     host_tensor *t = host_create(from->dtype, TRAMA_SHAPE(ranges[0].extent));
     for (int64_t i = 0; t && i < t->count; i++)
