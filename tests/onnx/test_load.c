@@ -138,6 +138,26 @@ START_TEST(frozen_initializers_are_constants)
 }
 END_TEST
 
+/* z = (x w + b + 2) times 3 */
+START_TEST(initializers_without_dims_are_trained_on_request)
+{
+    static const float two = 2, factor = 3;
+    for (int trains = 0; trains < 2; trains++) {
+        maker m;
+        trama_onnx_options options = {.train_scalars = trains};
+        make_linear(&m);
+        make_initializer(&m, "two", ONNX_FLOAT, "", &two, sizeof two);
+        make_initializer(&m, "factor", ONNX_FLOAT, "", &factor, sizeof factor);
+        make_node(&m, "Add", "y,two", "sum");
+        make_node(&m, "Mul", "sum,factor", "z");
+        loaded l = load_with(&m, &options, NULL, NULL);
+        ck_assert_msg(l.model != NULL, "%s", trama_error());
+        ck_assert_int_eq(trama_onnx_count(l.model, TRAMA_ONNX_PARAMETERS), trains ? 4 : 2);
+        unload(&l);
+    }
+}
+END_TEST
+
 /* ---- Encodings ---- */
 
 static trama_status give_bytes(void *data, const char *location, int64_t offset, int64_t bytes, void *to,
@@ -405,7 +425,8 @@ END_TEST
 
 TESTS(inputs_outputs_and_parameters_have_their_names, an_imported_network_computes_with_its_own_parameters,
       an_imported_network_is_annotated_completed_and_trained, an_initializer_that_is_also_an_input_is_a_parameter,
-      statistics_of_a_batch_norm_are_not_trained, frozen_initializers_are_constants, every_encoding_of_a_tensor_is_read,
+      statistics_of_a_batch_norm_are_not_trained, frozen_initializers_are_constants,
+      initializers_without_dims_are_trained_on_request, every_encoding_of_a_tensor_is_read,
       tensors_with_wrong_content_are_refused, shapes_made_of_shapes_are_folded, named_dims_get_extents_by_the_options,
       the_expand_of_exporters_is_folded, inputs_with_known_content_become_constants,
       unknown_ops_and_attributes_name_the_node, wrong_graphs_are_refused,

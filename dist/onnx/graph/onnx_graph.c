@@ -63,7 +63,8 @@ onnx_name *onnx_add(trama_onnx *graph, const char *name, const char *what)
 static trama_value *value_of_host(trama_onnx *graph, const onnx_name *name, bool trained)
 {
     const host_tensor *t = name->host;
-    if (!name->initializer || graph->options->frozen || !trama_dtype_is_float(t->dtype))
+    const bool scalar = !t->shape.ndim && !graph->options->train_scalars;
+    if (!name->initializer || graph->options->frozen || scalar || !trama_dtype_is_float(t->dtype))
         return trama_value_rename_at(
             graph->where, trama_constant_at(graph->where, graph->program, t->dtype, t->shape, t->data), name->name);
     trama_value *state = trained

@@ -10,8 +10,11 @@
  *
  * Inputs of the graph become inputs of the program. Their dims that have a name or nothing become TRAMA_ANY, unless an
  * option gives the name an extent. Initializers of floats that ops read become parameters with the initializer's
- * content, and other initializers become constants. Statistics of a batch normalization become states, which
- * trama_minimize does not update. A value has the name that the graph gives it.
+ * content, and other initializers become constants; so do floats without dims, since exporters write the numbers of
+ * a program like that (options.train_scalars). A model does not tell its weights from other tables, such as the
+ * frequencies of rotary embeddings: a parameter group without an optimizer (trama_optimizer.h) freezes them.
+ * Statistics of a batch normalization become states, which trama_minimize does not update. A value has the name that
+ * the graph gives it.
  *
  * Ops on constants and on shapes are computed while the model is loaded, such as the target of a reshape that is made
  * of Shape, Gather, Unsqueeze and Concat. Extents that are only known when fed may be merged, divided, repeated and
@@ -56,6 +59,7 @@ typedef struct trama_onnx_options {
     const trama_onnx_constant *constants; /* [n_constants] inputs with known content; borrowed during the call */
     int n_constants;                      /* their number */
     bool frozen;                          /* initializers of floats become constants instead of parameters */
+    bool train_scalars;                   /* those without dims become parameters, too */
 } trama_onnx_options;
 
 /* Copies `bytes` bytes of external data from `offset` on to `to`. location: the name of the data as the model gives it,
