@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "onnx_case.h"
+#include "suite.h"
 
 static const char *const suites[] = {"node", "simple", "pytorch-operator", "pytorch-converted"};
 static const case_mesh meshes[] = {{.name = "one process"},
@@ -208,9 +209,7 @@ static int count_failed(const judge *j)
 int main(int argc, char **argv)
 {
     const struct argp parser = {.options = options, .parser = parse_option, .doc = "Runs ONNX's own tests."};
-    judge j = {.data = "/usr/share/libonnx-testdata/data"};
-    const char *deep = getenv("TRAMA_TEST_LONG");
-    j.all_meshes = deep && *deep == '1';
+    judge j = {.data = "/usr/share/libonnx-testdata/data", .all_meshes = suite_is_long()};
     argp_parse(&parser, argc, argv, 0, NULL, &j);
     if (access(j.data, R_OK))
         return printf("skipped: there is no %s, of libonnx-testdata\n", j.data), SKIPPED;

@@ -16,7 +16,7 @@ int suite_run(const char *name, SFun set_up, SFun tear_down, const TTest *const 
 /* Whether the environment asks for exhaustive variants: TRAMA_TEST_LONG=1. */
 bool suite_is_long(void);
 
-/* Whether a sanitizer slows everything down. */
+/* Whether a sanitizer keeps memory for a while or shadows it, and slows everything down. */
 bool suite_is_sanitized(void);
 
 /* The step through a list of like cases that each start a program: 1; under a sanitizer 8, if the environment does not

@@ -16,6 +16,7 @@
 
 #include "elements.h"
 #include "shard.h"
+#include "suite.h"
 #include "trama.h"
 
 static trama_context *ctx;
@@ -168,12 +169,6 @@ static inline bool shards_equal(shard_pool_state a, shard_pool_state b)
     return a.made == b.made && a.used == b.used && a.used_bytes == b.used_bytes && a.idle == b.idle &&
            a.idle_bytes == b.idle_bytes;
 }
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 }; /* memory is kept for a while or shadowed, everything takes longer */
-#else
-enum { SANITIZED = 0 };
-#endif
 
 /* ---- Numbers ---- */
 

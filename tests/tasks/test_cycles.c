@@ -90,8 +90,9 @@ START_TEST(a_hundred_starts_and_stops_leave_nothing_behind)
     memory = memory_now() - memory, heap = heap_now() - heap;
     demand(open_files() == files, "%d open files become %d", files, open_files());
     demand(threads() == tasks, "%d threads become %d", tasks, threads());
-    demand(SANITIZED || heap < (STARTS - WARM) * KEPT, "%" PRId64 " bytes of heap in %d starts", heap, STARTS - WARM);
-    demand(SANITIZED || memory < 4 << 20, "%" PRId64 " bytes in %d starts", memory, STARTS - WARM);
+    demand(suite_is_sanitized() || heap < (STARTS - WARM) * KEPT, "%" PRId64 " bytes of heap in %d starts", heap,
+           STARTS - WARM);
+    demand(suite_is_sanitized() || memory < 4 << 20, "%" PRId64 " bytes in %d starts", memory, STARTS - WARM);
 }
 END_TEST
 
@@ -112,7 +113,8 @@ START_TEST(executables_come_and_go_in_one_context)
     }
     demand(shards_equal(before, shard_pool(ctx)), "%" PRId64 " shards become %" PRId64, before.made,
            shard_pool(ctx).made);
-    demand(SANITIZED || memory_now() - memory < 2 << 20, "%" PRId64 " bytes in 50 executables", memory_now() - memory);
+    demand(suite_is_sanitized() || memory_now() - memory < 2 << 20, "%" PRId64 " bytes in 50 executables",
+           memory_now() - memory);
     stop();
 }
 END_TEST
@@ -143,8 +145,8 @@ START_TEST(a_thousand_steps_hold_what_ten_held)
         demand(shards_equal(after_ten, shard_pool(ctx)),
                "mesh %s: %" PRId64 " shards of %" PRId64 " B become %" PRId64 " of %" PRId64 " B", meshes[i],
                after_ten.made, after_ten.used_bytes, shard_pool(ctx).made, shard_pool(ctx).used_bytes);
-        demand(SANITIZED || memory_now() - memory < 1 << 20, "mesh %s: %" PRId64 " bytes in 800 steps", meshes[i],
-               memory_now() - memory);
+        demand(suite_is_sanitized() || memory_now() - memory < 1 << 20, "mesh %s: %" PRId64 " bytes in 800 steps",
+               meshes[i], memory_now() - memory);
         samples_free(&s);
         network_free(&net);
         stop();

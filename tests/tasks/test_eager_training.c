@@ -239,7 +239,7 @@ static void eager_does_not_grow(const char *spec, int iterations)
                end.pool.used == warm.pool.used, /* as ops happen to be under way */
            "%" PRId64 " shards made, %" PRId64 " in use become %" PRId64 " and %" PRId64, warm.pool.made,
            warm.pool.used, end.pool.made, end.pool.used);
-    demand(SANITIZED || end.memory - warm.memory < 1 << 20, "%" PRId64 " bytes in %d iterations",
+    demand(suite_is_sanitized() || end.memory - warm.memory < 1 << 20, "%" PRId64 " bytes in %d iterations",
            end.memory - warm.memory, iterations - iterations / 5);
     eager_end_now(&g);
     trama_mesh_destroy(&mesh);
@@ -250,10 +250,10 @@ START_TEST(iterations_do_not_grow)
 {
     start();
     if (n_ranks == 1)
-        eager_does_not_grow("1", SANITIZED ? 100 : 1000);
+        eager_does_not_grow("1", suite_is_sanitized() ? 100 : 1000);
     else
-        eager_does_not_grow("mp=2", SANITIZED ? 50 : 200);
-    eager_does_not_grow("dp=2,mp=2", SANITIZED ? 50 : n_ranks == 1 ? 300 : 200);
+        eager_does_not_grow("mp=2", suite_is_sanitized() ? 50 : 200);
+    eager_does_not_grow("dp=2,mp=2", suite_is_sanitized() ? 50 : n_ranks == 1 ? 300 : 200);
     stop();
 }
 END_TEST
@@ -275,10 +275,10 @@ START_TEST(many_ops_may_be_under_way)
 {
     start();
     if (n_ranks == 1)
-        eager_long_chain("1", SANITIZED ? 1000 : 3000);
+        eager_long_chain("1", suite_is_sanitized() ? 1000 : 3000);
     else
-        eager_long_chain("1:1", SANITIZED ? 300 : 1000);
-    eager_long_chain("2", SANITIZED ? 300 : 1000);
+        eager_long_chain("1:1", suite_is_sanitized() ? 300 : 1000);
+    eager_long_chain("2", suite_is_sanitized() ? 300 : 1000);
     stop();
 }
 END_TEST

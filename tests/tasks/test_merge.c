@@ -13,7 +13,7 @@ static void merge_everywhere(unsigned how, trama_dtype dtype, bool adamw, int st
 {
     for (int i = 0; i < N_MESHES; i++)
         for (int c = 0; c < N_EVEN; c++)
-            if (!SANITIZED || c == i % N_EVEN)
+            if (!suite_is_sanitized() || c == i % N_EVEN)
                 merge_how_beside_plain(meshes[i], dtype, adamw, cycle_length(&even[c]), how, 1, &even[c], steps,
                                        tolerance);
 }
@@ -22,9 +22,9 @@ static void merge_everywhere(unsigned how, trama_dtype dtype, bool adamw, int st
 START_TEST(k_micro_batches_are_one_batch)
 {
     start();
-    const int adamw_steps = SANITIZED && n_ranks == 1 ? 10 : n_ranks > 1 ? 20 : 100;
-    merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F32, false, SANITIZED ? 10 : 100, 1e-6);
-    merge_everywhere(TRAMA_MERGE_SYNC_EACH, TRAMA_F64, false, SANITIZED || n_ranks > 1 ? 10 : 30, 1e-10);
+    const int adamw_steps = suite_is_sanitized() && n_ranks == 1 ? 10 : n_ranks > 1 ? 20 : 100;
+    merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F32, false, suite_is_sanitized() ? 10 : 100, 1e-6);
+    merge_everywhere(TRAMA_MERGE_SYNC_EACH, TRAMA_F64, false, suite_is_sanitized() || n_ranks > 1 ? 10 : 30, 1e-10);
     merge_everywhere(TRAMA_MERGE_AVG, TRAMA_F64, true, adamw_steps, 1e-10);
     stop();
 }
@@ -199,7 +199,8 @@ START_TEST(micro_steps_that_sync_keep_less)
     if (n_ranks == 1 && (!device || !strcmp(device, "cpu"))) { /* the boxes of all processes; GPUs keep products, too */
         size_t whole = 64 * 256 * sizeof(double), terms = bytes_of_split_weight(TRAMA_MERGE_AVG),
                synced = bytes_of_split_weight(TRAMA_MERGE_SYNC_EACH);
-        /* the weight and four sums of terms; or the weight, one sum, and the terms of one micro-step, which do not stay */
+        /* the weight and four sums of terms; or the weight, one sum, and the terms of one micro-step, which do not stay
+         */
         demand(terms >= 5 * whole && synced <= 6 * whole + 16384, "%zu bytes with terms, %zu without", terms, synced);
     }
     stop();

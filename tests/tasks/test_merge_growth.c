@@ -82,7 +82,7 @@ static void cycles_grow_nothing_on(const char *mesh, int cycles)
                warm.readers == end.readers,
            "mesh %s: %d plans, %d lowerings, %d inputs, %d readers become %d, %d, %d, %d", mesh, warm.plans,
            warm.lowerings, warm.inputs, warm.readers, end.plans, end.lowerings, end.inputs, end.readers);
-    demand(SANITIZED || memory_now() - memory < 1 << 20, "mesh %s: %" PRId64 " bytes in %d cycles", mesh,
+    demand(suite_is_sanitized() || memory_now() - memory < 1 << 20, "mesh %s: %" PRId64 " bytes in %d cycles", mesh,
            memory_now() - memory, cycles - cycles / 5);
     samples_free(&s);
     network_free(&r.net);
@@ -91,8 +91,8 @@ static void cycles_grow_nothing_on(const char *mesh, int cycles)
 START_TEST(a_thousand_cycles_of_any_length_hold_what_the_first_ones_held)
 {
     start();
-    cycles_grow_nothing_on("1", n_ranks > 1 || SANITIZED ? 100 : 1000);
-    cycles_grow_nothing_on("dp=2,mp=2", SANITIZED ? 100 : n_ranks > 1 ? 400 : 1000);
+    cycles_grow_nothing_on("1", n_ranks > 1 || suite_is_sanitized() ? 100 : 1000);
+    cycles_grow_nothing_on("dp=2,mp=2", suite_is_sanitized() ? 100 : n_ranks > 1 ? 400 : 1000);
     stop();
 }
 END_TEST

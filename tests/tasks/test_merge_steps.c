@@ -136,7 +136,7 @@ static void follow_steps_everywhere(const trama_optimizer *o, int n, const merge
 {
     for (int l = 0; l < n_fit_layouts; l++)
         for (int each = 0; each < 2; each++)
-            if (!SANITIZED || each == l % 2)
+            if (!suite_is_sanitized() || each == l % 2)
                 follow_steps(&fit_layouts[l], o, each ? TRAMA_MERGE_SYNC_EACH : TRAMA_MERGE_AVG, n, steps);
 }
 

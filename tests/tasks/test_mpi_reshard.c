@@ -338,7 +338,7 @@ static void run_sample(int most, int pool, int64_t staging_bytes)
 
 static int samples(void)
 {
-    return (getenv("TRAMA_TEST_LONG") ? 18 : 2) / (SANITIZED ? 2 : 1);
+    return (suite_is_long() ? 18 : 2) / (suite_is_sanitized() ? 2 : 1);
 }
 
 START_TEST(with_a_process_on_each_rank_values_are_equal_and_bytes_the_least)

@@ -67,7 +67,7 @@ START_TEST(wrapping_again_and_again_does_not_grow)
             before = memory_now();
     }
     int64_t grown = memory_now() - before;
-    demand(SANITIZED || grown < 1 << 20, "%" PRId64 " bytes after 60 more cycles", grown);
+    demand(suite_is_sanitized() || grown < 1 << 20, "%" PRId64 " bytes after 60 more cycles", grown);
     must(trama_release(&kept));
     rows_free(&r);
     stop();
@@ -155,8 +155,7 @@ END_TEST
 /* Rows become columns. TRAMA_TEST_LONG: 1 GiB, else 128 MiB. */
 START_TEST(resharding_takes_the_staging_buffer_and_no_more)
 {
-    const char *is_long = getenv("TRAMA_TEST_LONG");
-    int64_t n = is_long && *is_long == '1' ? 11585 : 4096, window = 8 << 20;
+    int64_t n = suite_is_long() ? 11585 : 4096, window = 8 << 20;
     trama_config config = {.staging_bytes = window};
     start_with(&config);
     int64_t lo = n * my_rank / n_ranks, rows_here = n * (my_rank + 1) / n_ranks - lo;
@@ -176,7 +175,7 @@ START_TEST(resharding_takes_the_staging_buffer_and_no_more)
     must(trama_reshard_wrapped(a, b));
     must(trama_wait_wrapped(b));
     int64_t grown = resident_peak() - before;
-    demand(SANITIZED || grown < window + (4 << 20), "%" PRId64 " bytes beside source, target and window",
+    demand(suite_is_sanitized() || grown < window + (4 << 20), "%" PRId64 " bytes beside source, target and window",
            grown - window);
     for (int64_t i = 0; i < n; i += 97)
         for (int64_t j = 0; j < rows_here; j++)

@@ -89,7 +89,8 @@ static void optimize_merged(trama_dtype dtype, unsigned how, int steps, double t
 START_TEST(optimizers_in_f64_follow_plain_loops)
 {
     start();
-    optimize_everywhere(TRAMA_F64, n_ranks > 1 ? (SANITIZED ? 8 : 20) : (SANITIZED ? 20 : 100), 1e-10);
+    optimize_everywhere(TRAMA_F64, n_ranks > 1 ? (suite_is_sanitized() ? 8 : 20) : (suite_is_sanitized() ? 20 : 100),
+                        1e-10);
     stop();
 }
 END_TEST
@@ -107,7 +108,7 @@ END_TEST
 START_TEST(merged_optimizers_in_f64_follow_plain_loops_for_100_steps)
 {
     start();
-    optimize_merged(TRAMA_F64, TRAMA_MERGE_AVG, SANITIZED ? 10 : 100, 1e-10);
+    optimize_merged(TRAMA_F64, TRAMA_MERGE_AVG, suite_is_sanitized() ? 10 : 100, 1e-10);
     stop();
 }
 END_TEST
@@ -115,7 +116,7 @@ END_TEST
 START_TEST(merged_optimizers_in_f32_follow_plain_loops_for_some_steps)
 {
     start();
-    optimize_merged(TRAMA_F32, TRAMA_MERGE_SYNC_EACH, n_ranks > 1 || SANITIZED ? 8 : 20, 1e-5);
+    optimize_merged(TRAMA_F32, TRAMA_MERGE_SYNC_EACH, n_ranks > 1 || suite_is_sanitized() ? 8 : 20, 1e-5);
     stop();
 }
 END_TEST

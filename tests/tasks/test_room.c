@@ -193,7 +193,7 @@ int main(int argc, char **argv)
         return victim(atol(argv[2]), atol(argv[3]));
     if (argc == 2 && !strcmp(argv[1], "idle"))
         return IDLE;
-    if (SANITIZED) {
+    if (suite_is_sanitized()) {
         printf("skipped: a sanitizer takes all address space for itself\n");
         return SKIPPED;
     }

@@ -100,8 +100,8 @@ START_TEST(the_network_of_the_main_job_follows_plain_loops)
     static const int full[] = {784, 512, 256, 10};
     start();
     for (int i = n_ranks > 1 ? 4 : 1; i < 5; i++)
-        train_beside_plain(
-            &(training){meshes[i], TRAMA_F32, i == 4 && n_ranks == 1, 2, 1e-5, 3, full, {SANITIZED ? 16 : 128}});
+        train_beside_plain(&(training){
+            meshes[i], TRAMA_F32, i == 4 && n_ranks == 1, 2, 1e-5, 3, full, {suite_is_sanitized() ? 16 : 128}});
     stop();
 }
 END_TEST

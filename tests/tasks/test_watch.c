@@ -104,7 +104,7 @@ static void watching_does_not_grow(const char *mesh, const char *layout, int lag
             shard_pool_state now = shard_pool(ctx);
             demand(i == 100 || (shards_equal(now, shards) && c.e->plans.n_of[PLAN_READ] == readers),
                    "shards or readers grow: %d to %d readers", readers, c.e->plans.n_of[PLAN_READ]);
-            demand(i == 100 || SANITIZED || memory_now() - memory < 8 << 20, "memory grows");
+            demand(i == 100 || suite_is_sanitized() || memory_now() - memory < 8 << 20, "memory grows");
             shards = now;
             readers = c.e->plans.n_of[PLAN_READ];
             memory = memory_now();
@@ -119,10 +119,10 @@ START_TEST(thousands_of_steps_hold_what_a_hundred_held)
 {
     start();
     if (n_ranks == 1) {
-        watching_does_not_grow("1", "R", 2, SANITIZED ? 500 : 5000);
-        watching_does_not_grow("2", "S(0)", 7, SANITIZED ? 500 : 3000);
+        watching_does_not_grow("1", "R", 2, suite_is_sanitized() ? 500 : 5000);
+        watching_does_not_grow("2", "S(0)", 7, suite_is_sanitized() ? 500 : 3000);
     } else {
-        watching_does_not_grow("2", "S(0)", 2, SANITIZED ? 300 : 2000);
+        watching_does_not_grow("2", "S(0)", 2, suite_is_sanitized() ? 300 : 2000);
     }
     stop();
 }
