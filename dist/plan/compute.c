@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compute steps: factor ranges, tiles, operands and calls of the ops that run as one task. */
+/* Compute steps: tiles, operands and calls of the ops that run as one task. */
 #include <assert.h>
 #include <string.h>
 
@@ -7,84 +7,12 @@
 
 enum { MAX_STEP_OPERANDS = 120 }; /* fuse.c keeps groups below it */
 
-/* Offset and extent of each factor for one step. */
-typedef struct factor_range {
-    int64_t lo[RULE_MAX_FACTORS], n[RULE_MAX_FACTORS];
-} factor_range;
-
-static void ranges_from(const trama_rule *rule, int t, const box *b, factor_range *r)
-{
-    for (int f = 0; f < rule->n_factors; f++) {
-        int d = rule_dim_of(rule, t, f);
-        if (d < 0 || !reach_is_none(&rule->tensor[t].reach[d]))
-            continue; /* the result gives the range of a dim that is read beyond it */
-        int64_t minor = cut_minor_extent(rule, &rule->tensor[t].dim[d], f);
-        r->lo[f] = minor ? b->lo[d] / minor : 0;
-        r->n[f] = minor ? b->n[d] / minor : 0;
-    }
-}
-
-/* The box of tensor t for given factor ranges. */
-static box box_from(const trama_rule *rule, int t, const factor_range *r, const box *whole)
-{
-    const rule_tensor *tensor = &rule->tensor[t];
-    box b = {.ndim = tensor->ndim};
-    for (int d = 0; d < tensor->ndim; d++) {
-        b.n[d] = 1;
-        int leading = -1;
-        for (int f = 0; f < rule->n_factors && leading < 0; f++)
-            if (rule_dim_of(rule, t, f) == d)
-                leading = f;
-        if (leading < 0)
-            continue;
-        int64_t minor = cut_minor_extent(rule, &tensor->dim[d], leading);
-        b.lo[d] = r->lo[leading] * minor;
-        b.n[d] = r->n[leading] * minor;
-    }
-    return rule_reached(rule, t, &b, whole);
-}
-
-static double points(const trama_rule *rule, const factor_range *r)
-{
-    double extent[RULE_MAX_FACTORS];
-    for (int f = 0; f < rule->n_factors; f++)
-        extent[f] = (double)r->n[f];
-    return rule_points(rule, extent);
-}
-
-/* The factor ranges of a node for one box of a result, tensor t of its rule, on the process at a position. */
-static factor_range ranges_for(const compute_group *g, const trama_node *node, int position, int t, const box *result)
-{
-    const partition *q = g->q;
-    const trama_rule *rule = q->s.rules[node->id];
-    factor_range r;
-    for (int f = 0; f < rule->n_factors; f++) {
-        r.lo[f] = 0;
-        r.n[f] = rule->factor[f].extent;
-    }
-    for (int i = 0; i < rule->n_in; i++) {
-        box b, whole = partition_whole(q, node->in[i]->id);
-        if (node->op->shape_only >> i & 1)
-            continue; /* the result has all its factors */
-        layout_box(g->mesh, &layouts_of(q, node->id)->in[i], &whole, position, &b);
-        ranges_from(rule, i, &b, &r);
-    }
-    ranges_from(rule, t, result, &r);
-    return r;
-}
-
-/* The same for a box of result 0. */
-static factor_range node_ranges(const compute_group *g, const trama_node *node, int position, const box *result)
-{
-    return ranges_for(g, node, position, g->q->s.rules[node->id]->n_in, result);
-}
-
 /* Work of one piece of a result of the leader, to decide how many tiles it is worth. */
 static double piece_work(const compute_group *g, int t, const box *out, int position)
 {
     const trama_node *node = g->nodes.at[0];
-    factor_range r = ranges_for(g, node, position, t, out);
-    return points(g->q->s.rules[node->id], &r) * node->op->flops;
+    factor_ranges r = factor_ranges_of(g, node, position, t, out);
+    return factor_points(g->q->s.rules[node->id], &r) * node->op->flops;
 }
 
 /* Cuts a result, tensor t of the leader's rule, into tiles. One of several terms is cut into the parts that are sent
@@ -193,12 +121,12 @@ const plan_local_box *compute_operand(const compute_group *g, const trama_node *
 }
 
 static plan_region operand_region(const compute_group *g, const trama_node *node, int t, int position,
-                                  const factor_range *r)
+                                  const factor_ranges *r)
 {
     const trama_rule *rule = g->q->s.rules[node->id];
     const plan_local_box *piece = compute_operand(g, node, t, position);
     const box whole = partition_whole(g->q, node->in[t]->id);
-    plan_region region = {piece->region.shard, box_from(rule, t, r, &whole)};
+    plan_region region = {piece->region.shard, factor_box(rule, t, r, &whole)};
     if (node == g->nodes.at[0] && rule_reaches(rule, t) && box_count(&region.box) &&
         !box_contains(&piece->region.box, &region.box))
         region.shard = halo_find(g, t, piece->place, piece->term, &region.box)->region.shard;
@@ -209,8 +137,8 @@ box compute_operand_box(const compute_group *g, int t, int position, const box *
 {
     const trama_node *node = g->nodes.at[0];
     box whole = partition_whole(g->q, node->in[t]->id);
-    factor_range r = node_ranges(g, node, position, result);
-    return box_from(g->q->s.rules[node->id], t, &r, &whole);
+    factor_ranges r = factor_ranges_of_result(g, node, position, result);
+    return factor_box(g->q->s.rules[node->id], t, &r, &whole);
 }
 
 /* The part of a piece that one step computes: a tile of the result; or the term of a part of a summed factor, or what a
@@ -228,7 +156,7 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
 {
     partition *q = g->q;
     const trama_rule *rule = q->s.rules[node->id];
-    factor_range r = node_ranges(g, node, position, &part->tile);
+    factor_ranges r = factor_ranges_of_result(g, node, position, &part->tile);
     if (part->factor >= 0) {
         r.lo[part->factor] = part->lo;
         r.n[part->factor] = part->n;
@@ -244,7 +172,7 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
         box b, whole = partition_whole(q, node->out[o]->id);
         layout_box(g->mesh, layout, &whole, position, &b);
         const plan_local_box *piece = find_piece(h, place, &b, term_of(g->mesh, layout, position));
-        plan_region region = {piece->region.shard, box_from(rule, rule->n_in + o, &r, &whole)};
+        plan_region region = {piece->region.shard, factor_box(rule, rule->n_in + o, &r, &whole)};
         if (part->partial)
             region = *part->partial;
         bool updates =
@@ -253,7 +181,7 @@ static void add_call(compute_group *g, assembly *a, const trama_node *node, int 
     }
     *ARRAY_PUSH(&q->p->calls) = call;
     a->n_calls++;
-    a->flops += points(rule, &r) * node->op->flops;
+    a->flops += factor_points(rule, &r) * node->op->flops;
 }
 
 /* The worker for a small step: the last, by number, of the workers that made its operands, so that chains of small
@@ -318,7 +246,7 @@ enum { LITTLE = 512 /* elements */ };
 
 /* The factor of the outermost dim of an operand that is reduced (sum, max, min) and has at least n indices; -1:
  * none. */
-static int summed_factor(const trama_rule *rule, int t, const factor_range *r, int n)
+static int summed_factor(const trama_rule *rule, int t, const factor_ranges *r, int n)
 {
     for (int d = 0; d < rule->tensor[t].ndim; d++)
         for (int f = 0; f < rule->n_factors; f++) {
@@ -342,9 +270,9 @@ static int summed_parts(const compute_group *g, const plan_local_box *piece, int
     if (g->nodes.n > 1 || node->op->n_out != 1 || node->op->updates || box_count(&piece->region.box) > LITTLE ||
         halo_reaches(g) || plan_on_gpu(q->p, piece->place))
         return 1;
-    factor_range r = node_ranges(g, node, piece->position, &piece->region.box);
+    factor_ranges r = factor_ranges_of_result(g, node, piece->position, &piece->region.box);
     for (int t = 0; t < rule->n_in; t++) {
-        box whole = partition_whole(q, node->in[t]->id), b = box_from(rule, t, &r, &whole);
+        box whole = partition_whole(q, node->in[t]->id), b = factor_box(rule, t, &r, &whole);
         int n = partition_sum_tiles(q, box_count(&b) * (int64_t)trama_dtype_size(node->in[t]->dtype));
         if (n < 2 || (node->op->shape_only >> t & 1))
             continue;
@@ -361,7 +289,7 @@ static void emit_sum(compute_group *g, const plan_local_box *piece, int factor, 
     partition *q = g->q;
     const trama_node *node = g->nodes.at[0];
     const trama_rule *rule = q->s.rules[node->id];
-    factor_range r = node_ranges(g, node, piece->position, &piece->region.box);
+    factor_ranges r = factor_ranges_of_result(g, node, piece->position, &piece->region.box);
     plan_operand operands[MAX_TILES + 1] = {{piece->region, write_access(q->p, &piece->region)}};
     for (int i = 0; i < parts; i++) {
         portion part = {.tile = piece->region.box, .factor = factor};

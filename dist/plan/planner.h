@@ -149,6 +149,17 @@ typedef struct compute_group {
     plan_dist_value halos[TRAMA_MAX_OPERANDS]; /* halo.c: of the first node's operands */
 } compute_group;
 
+/* factor_ranges.c: offset and extent of each factor for one step. */
+typedef struct factor_ranges {
+    int64_t lo[RULE_MAX_FACTORS], n[RULE_MAX_FACTORS];
+} factor_ranges;
+/* Of a node for one box of a result, tensor t of its rule, on the process at a position; and for a box of result 0. */
+factor_ranges factor_ranges_of(const compute_group *g, const trama_node *node, int position, int t, const box *result);
+factor_ranges factor_ranges_of_result(const compute_group *g, const trama_node *node, int position, const box *result);
+/* The box of tensor t, with its neighbours; and the points, as work counts them. */
+box factor_box(const trama_rule *rule, int t, const factor_ranges *r, const box *whole);
+double factor_points(const trama_rule *rule, const factor_ranges *r);
+
 /* compute.c: the distributed values and shards of the group's results (internal[value id]: used by the group alone),
  * then its steps. */
 void compute_results(compute_group *g, const bool *internal);
