@@ -30,7 +30,7 @@ trama_value *trama_roll_at(trama_where where, trama_value *x, int dim, int64_t b
 /* ---- Repetition ---- */
 
 /* x of as many dims as the result; like, of which the shape alone is read, has one byte an element. Beside dims that
- * are only known when fed a pattern that is 1 there takes its place. */
+ * are only known when fed a pattern of the repeated dims takes its place. */
 trama_value *trama_broadcast_to_at(trama_where where, trama_value *x, trama_shape shape)
 {
     trama_attributes a = {.integer = {[REDUCE_KEEP_DIM] = 1}};
@@ -45,7 +45,7 @@ trama_value *trama_broadcast_to_at(trama_where where, trama_value *x, trama_shap
         fits = wide.dim[d] == shape.dim[d] || (wide.dim[d] == 1 && shape.dim[d] >= 0);
         a.integer[REDUCE_AXES] |= (int64_t)(wide.dim[d] != shape.dim[d]) << d;
         fed |= shape.dim[d] == TRAMA_ANY;
-        pattern.dim[d] = shape.dim[d] == TRAMA_ANY ? 1 : shape.dim[d];
+        pattern.dim[d] = wide.dim[d] == shape.dim[d] ? 1 : shape.dim[d];
     }
     if (!fits) {
         text t = {0};

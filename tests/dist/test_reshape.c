@@ -11,6 +11,7 @@
 #include "suite.h"
 #include "trama_complete.h"
 #include "trama_composed.h"
+#include "trama_op_define.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
 
@@ -289,7 +290,7 @@ START_TEST(fed_dims_that_do_not_fit_are_refused)
                {0, {0, 7}, NULL},
                {0, {7, 0}, NULL},
                {12, {3, 5}, "3 times"},
-               {12, {5, 0}, "reshape_like"},
+               {12, {5, 0}, "times 0"},
                {1, {INT64_C(1) << 29, INT64_C(1) << 26}, "times"}};
     for (size_t i = 0; i < sizeof fed / sizeof *fed; i++) {
         trama_shape *shapes = calloc((size_t)p->values.n, sizeof *shapes);
@@ -309,6 +310,35 @@ START_TEST(fed_dims_that_do_not_fit_are_refused)
 }
 END_TEST
 
+/* Cuts that a user gives where the elements before them are not as many. */
+START_TEST(cuts_that_do_not_fit_are_refused)
+{
+    static const struct {
+        trama_shape in, out;
+        int64_t cuts;
+        bool taken;
+    } cases[] = {{{2, {2, 1}}, {1, {2}}, RESHAPE_CUT(1, 1), false},
+                 {{3, {3, 0, 4}}, {3, {3, 5, 0}}, RESHAPE_CUT(1, 1) | RESHAPE_CUT(2, 2), true},
+                 {{8, {3, 3, 3, 3, 3, 3, 0, 4}}, {8, {3, 3, 3, 3, 3, 3, 5, 0}}, -1, true},
+                 {{2, {4, 3}}, {3, {2, 2, 3}}, RESHAPE_CUT(1, 2), true},
+                 {{2, {4, 3}}, {3, {2, 2, 3}}, RESHAPE_CUT(1, 1), false}};
+    trama_program *p = trama_program_create();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "x%zu", i);
+        trama_value *x = trama_input(p, name, TRAMA_F64, cases[i].in);
+        trama_attributes a = {.integer = {[SHAPE_NDIM] = cases[i].out.ndim, [RESHAPE_CUTS] = cases[i].cuts}};
+        memcpy(&a.integer[SHAPE_DIM], cases[i].out.dim, sizeof cases[i].out.dim);
+        trama_value *y = trama_apply(trama_op_find("reshape"), 1, &x, &a);
+        ck_assert_msg((y != NULL) == cases[i].taken, "case %zu: %s", i, trama_program_error(p));
+        ck_assert(!y || trama_shape_equal(trama_value_shape(y), cases[i].out));
+        if (!y)
+            trama_program_clear_error(p);
+    }
+    trama_program_destroy(&p);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -321,6 +351,7 @@ int main(void)
         merged_fed_dims_exchange_rows_at_borders_only,
         fed_dims_are_flattened_beside_others,
         fed_dims_that_do_not_fit_are_refused,
+        cuts_that_do_not_fit_are_refused,
     };
     return suite_run("reshape", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

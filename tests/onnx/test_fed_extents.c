@@ -2,6 +2,8 @@
 /* Extents that are only known when fed: reshapes of them, and ops that repeat, count and index by them. */
 #include "loaded_model.h"
 
+#include "program.h"
+
 /* ---- Reshapes ---- */
 
 /* x [N, 6] as list, whose extent -1 takes the batch with it, and as [N of the shape, 3], which is too small. */
@@ -150,10 +152,12 @@ START_TEST(several_fed_extents_are_merged_and_divided)
                 {"A,B,6", "A,B,-1,2", {4, {ANY, ANY, 3, 2}}},
                 {"A,B", "A,1,B", {3, {ANY, 1, ANY}}}};
     static const char *const bad[][3] = {
-        {"A,B,6", "B,A,6", "another extent"},      {"A,B,6", "A,A,6", "another extent"},
-        {"A,B,6", "A,B,5", "number of elements"},  {"?,6", "B,A,6", "no input of the graph"},
-        {"?,6", "A,-1,B", "cannot be worked out"}, {"A,6", "A,3", "number of elements"},
-        {"A,B,6", "6", "not worked out"}};
+        {"A,B,6", "B,A,6", "another extent"},           {"A,B,6", "A,A,6", "another extent"},
+        {"A,B,6", "A,B,5", "number of elements"},       {"?,6", "B,A,6", "no input of the graph"},
+        {"?,6", "A,-1,B", "cannot be worked out"},      {"A,6", "A,3", "number of elements"},
+        {"A,B,6", "6", "would become known"},           {"A,B,6", "A,6", "would become known"},
+        {"A,6", "*,-1", "beside one that is computed"}, {"A,2,3,4", "*,-1,4", "beside one that is computed"},
+        {"?,6", "*,-1", "beside one that is computed"}};
     maker m;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         make_target(&m, good[i].dims, good[i].target);
@@ -246,21 +250,21 @@ START_TEST(ops_pick_elements_of_fed_dims)
 {
     enum { A = 3, B = 4 };
     static const int64_t at[4] = {1, 2, -1, -1};
-    float x[A * B], picked[2], column[A], rows[2 * B];
+    float x[A * B], picked[2], column[A], row[B];
     maker m;
     make_begin(&m, 13);
     make_input(&m, "x", ONNX_FLOAT, "A,B");
     make_initializer(&m, "at", ONNX_INT64, "2,2", at, sizeof at);
     make_list(&m, "first", 1, (const int64_t[]){0});
     make_list(&m, "one", 1, (const int64_t[]){1});
-    make_list(&m, "behind", 1, (const int64_t[]){-2});
+    make_list(&m, "behind", 1, (const int64_t[]){-1});
     make_list(&m, "end", 1, (const int64_t[]){INT64_MAX});
     make_node(&m, "GatherND", "x,at", "picked");
     make_node(&m, "Slice", "x,first,one,one", "column");
-    make_node(&m, "Slice", "x,behind,end,first", "rows");
+    make_node(&m, "Slice", "x,behind,end,first", "row");
     make_output(&m, "picked");
     make_output(&m, "column");
-    make_output(&m, "rows");
+    make_output(&m, "row");
     for (int i = 0; i < A * B; i++)
         x[i] = (float)i;
     start();
@@ -274,9 +278,9 @@ START_TEST(ops_pick_elements_of_fed_dims)
         demand(column[i] == (float)(i * B), "column %d is %g", i, (double)column[i]);
     unload(&l);
     l = load(&m);
-    compute(&l, "rows", x, TRAMA_SHAPE(A, B), rows, sizeof rows);
-    for (int i = 0; i < 2 * B; i++)
-        demand(rows[i] == (float)((A - 2) * B + i), "row element %d is %g", i, (double)rows[i]);
+    compute(&l, "row", x, TRAMA_SHAPE(A, B), row, sizeof row);
+    for (int i = 0; i < B; i++)
+        demand(row[i] == (float)((A - 1) * B + i), "row element %d is %g", i, (double)row[i]);
     unload(&l);
     stop();
 }
@@ -297,7 +301,13 @@ START_TEST(computed_extents_are_refused)
                  {"Pad", "x,fours", "(Pad)", "operand 1 (pads)"},
                  {"Unsqueeze", "x,A", "(Unsqueeze)", "operand 1 (axes)"},
                  {"Slice", "x,zero,minus", "(Slice)", "only known when fed"},
+                 {"Slice", "x,zero,four", "(Slice)", "only known when fed"},
+                 {"Slice", "x,minus,least,zero,minus", "(Slice)", "only known when fed"},
+                 {"Range", "zero,number,one", "(Range)", "are parameters"},
+                 {"Equal", "less,minus", "'y'", "is computed of extents"},
+                 {"Not", "truth", "'y'", "is computed of extents"},
                  {"Exp", "floats", "(Exp)", "is computed of extents"}};
+    static const float three = 3;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         maker m;
         make_begin(&m, 13);
@@ -308,8 +318,13 @@ START_TEST(computed_extents_are_refused)
         make_list(&m, "zero", 1, (const int64_t[]){0});
         make_list(&m, "one", 1, (const int64_t[]){1});
         make_list(&m, "minus", 1, (const int64_t[]){-1});
+        make_list(&m, "four", 1, (const int64_t[]){4});
+        make_list(&m, "least", 1, (const int64_t[]){INT64_MIN});
+        make_initializer(&m, "number", ONNX_FLOAT, "1", &three, sizeof three);
         make_node(&m, "Gather", "shape,zero", "A");
         make_node(&m, "Add", "A,A", "twice");
+        make_node(&m, "Sub", "A,four", "less");
+        make_int(make_node(&m, "Cast", "A", "truth"), "to", ONNX_BOOL);
         make_int(make_node(&m, "Concat", "shape,shape", "fours"), "axis", 0);
         make_node(&m, cases[i].op, cases[i].operands, "y");
         make_output(&m, "y");
@@ -318,6 +333,39 @@ START_TEST(computed_extents_are_refused)
 }
 END_TEST
 
+/* Two origins in a tensor of many elements, and a number that a narrow type does not keep. */
+START_TEST(numbers_of_extents_are_computed_once)
+{
+    enum { A = 130, B = 2, N = 600 };
+    static float x[A * B], y[2 * N];
+    static const float ones[N] = {1};
+    maker m;
+    make_begin(&m, 13);
+    make_input(&m, "x", ONNX_FLOAT, "A,B");
+    make_initializer(&m, "column", ONNX_FLOAT, "600,1", ones, sizeof ones);
+    make_node(&m, "Shape", "x", "shape");
+    make_list(&m, "many", 2, (const int64_t[]){N, 2});
+    make_node(&m, "Expand", "column,many", "wide");
+    make_int(make_node(&m, "Cast", "shape", "extents"), "to", ONNX_FLOAT);
+    make_node(&m, "Add", "wide,extents", "y");
+    make_output(&m, "y");
+    start();
+    loaded l = load(&m);
+    ck_assert_int_lt(l.p->nodes.n, 40);
+    compute(&l, "y", x, TRAMA_SHAPE(A, B), y, sizeof y);
+    for (int i = 0; i < 2 * N; i++)
+        demand(y[i] == (float)(i < 2) + (float)(i % 2 ? B : A), "y %d is %g", i, (double)y[i]);
+    unload(&l);
+    make_node(&m, "Cast", "shape", "narrow");
+    make_int(m.nodes[m.graph.n_node - 1], "to", ONNX_INT8);
+    make_int(make_node(&m, "Cast", "narrow", "z"), "to", ONNX_FLOAT);
+    make_output(&m, "z");
+    REFUSES(&m, NULL, TRAMA_E_UNSUPPORTED, "'z'", "is computed of extents");
+    stop();
+}
+END_TEST
+
 TESTS(a_fed_extent_is_merged_and_divided, a_reshape_that_swaps_fed_extents_is_refused,
       fed_extents_are_known_by_their_origin, several_fed_extents_are_merged_and_divided,
-      ops_count_and_repeat_by_extents, ops_pick_elements_of_fed_dims, computed_extents_are_refused)
+      ops_count_and_repeat_by_extents, ops_pick_elements_of_fed_dims, computed_extents_are_refused,
+      numbers_of_extents_are_computed_once)

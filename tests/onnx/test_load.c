@@ -291,6 +291,57 @@ START_TEST(named_dims_get_extents_by_the_options)
 }
 END_TEST
 
+START_TEST(lists_of_numbers_are_folded_one_by_one)
+{
+    static const struct {
+        const char *op;
+        int64_t least;
+    } cases[] = {{"Min", 3}, {"Max", 6}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int n = 1; n <= 4; n++) {
+            char operands[16] = "";
+            int64_t y;
+            maker m;
+            make_begin(&m, 13);
+            for (int k = 0; k < n; k++) {
+                char name[4] = {(char)('a' + k)};
+                make_list(&m, name, 1, (const int64_t[]){i ? 6 - k : 3 + k});
+                snprintf(operands + strlen(operands), sizeof operands - strlen(operands), "%s%s", k ? "," : "", name);
+            }
+            make_node(&m, cases[i].op, operands, "y");
+            make_output(&m, "y");
+            start();
+            loaded l = load(&m);
+            compute(&l, "y", NULL, TRAMA_SCALAR, &y, sizeof y);
+            demand(y == cases[i].least, "%s of %d: %lld", cases[i].op, n, (long long)y);
+            unload(&l);
+            stop();
+        }
+}
+END_TEST
+
+/* Of 8 dims, and of shapes without elements. */
+START_TEST(flat_and_empty_tensors_are_reshaped)
+{
+    maker m;
+    make_begin(&m, 13);
+    make_input(&m, "x", ONNX_FLOAT, "2,1,1,3,1,1,1,2");
+    make_int(make_node(&m, "Flatten", "x", "all"), "axis", 8);
+    make_int(make_node(&m, "Flatten", "x", "none"), "axis", 0);
+    make_input(&m, "empty", ONNX_FLOAT, "0,5");
+    make_list(&m, "seven", 2, (const int64_t[]){-1, 7});
+    make_node(&m, "Reshape", "empty,seven", "sevens");
+    make_output(&m, "all");
+    make_output(&m, "none");
+    make_output(&m, "sevens");
+    loaded l = load(&m);
+    ck_assert(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "all")), TRAMA_SHAPE(12, 1)));
+    ck_assert(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "none")), TRAMA_SHAPE(1, 12)));
+    ck_assert(trama_shape_equal(trama_value_shape(trama_onnx_find(l.model, "sevens")), TRAMA_SHAPE(0, 7)));
+    unload(&l);
+}
+END_TEST
+
 /* x.expand(-1, 4) of x [3, 1]: Where(Equal(shape, -1), ones, shape) */
 START_TEST(the_expand_of_exporters_is_folded)
 {
@@ -428,6 +479,6 @@ TESTS(inputs_outputs_and_parameters_have_their_names, an_imported_network_comput
       statistics_of_a_batch_norm_are_not_trained, frozen_initializers_are_constants,
       initializers_without_dims_are_trained_on_request, every_encoding_of_a_tensor_is_read,
       tensors_with_wrong_content_are_refused, shapes_made_of_shapes_are_folded, named_dims_get_extents_by_the_options,
-      the_expand_of_exporters_is_folded, inputs_with_known_content_become_constants,
-      unknown_ops_and_attributes_name_the_node, wrong_graphs_are_refused,
+      lists_of_numbers_are_folded_one_by_one, flat_and_empty_tensors_are_reshaped, the_expand_of_exporters_is_folded,
+      inputs_with_known_content_become_constants, unknown_ops_and_attributes_name_the_node, wrong_graphs_are_refused,
       errors_of_builders_name_the_node_and_the_values, messages_nested_deeply_are_refused)

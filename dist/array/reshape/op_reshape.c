@@ -70,11 +70,13 @@ trama_status reshape_infer(trama_rule *rule, const trama_node *node)
     trama_status status = get_shape(node, SHAPE_NDIM, node->in[0]->dtype, true, &out);
     if (status)
         return status;
+    const trama_rule before = *rule;
     const bool fed = count_fed(in) || count_fed(&out);
     bool fits =
         (fed || trama_shape_count(*in) == trama_shape_count(out)) && (!like || count_fed(like) == count_fed(&out));
     if (fits && !reshape_match(rule, in, &out, node->attributes)) {
-        fits = !fed; /* no elements, and dims that do not correspond */
+        fits = trama_shape_count(*in) == 0 && !fed;
+        *rule = before;
         if (fits)
             reshape_whole(rule, in, &out);
     }

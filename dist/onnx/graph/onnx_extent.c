@@ -82,25 +82,37 @@ trama_value *onnx_trues_of(trama_onnx *graph, int origin)
     return v;
 }
 
-/* Numbers of which some are extents: the known ones, plus each extent where it stands. */
-trama_value *onnx_extents_value(trama_onnx *graph, const host_tensor *t)
+/* The extent of an origin wherever t has it, else 0; NULL without an input that has one. */
+static trama_value *extent_at(trama_onnx *graph, const host_tensor *t, int origin)
 {
     const trama_where where = graph->where;
-    trama_value *v = trama_constant_at(where, graph->program, t->dtype, t->shape, t->data);
+    trama_value *trues = onnx_trues_of(graph, origin);
+    host_tensor *places = trues ? host_create(t->dtype, t->shape) : NULL;
+    if (!places)
+        return NULL;
+    for (int64_t i = 0; i < t->count; i++)
+        element_set(t->dtype, places->data, i, t->open[i] == origin);
+    trama_value *ones = trama_constant_at(where, graph->program, t->dtype, t->shape, places->data);
+    host_free(places);
+    trama_value *extent = trama_sum_at(where, trama_cast_at(where, trues, TRAMA_I64), 0, NULL, false);
+    return trama_mul_at(where, ones, trama_cast_at(where, extent, t->dtype));
+}
+
+/* The known numbers, plus each extent wherever it stands; extents are 0 in t. */
+trama_value *onnx_extents_value(trama_onnx *graph, const host_tensor *t)
+{
+    trama_value *v = trama_constant_at(graph->where, graph->program, t->dtype, t->shape, t->data);
+    ARRAY(int) done = {0};
     for (int64_t i = 0; v && i < t->count; i++) {
-        if (!t->open[i])
+        bool is_new = t->open[i] != 0;
+        for (int k = 0; k < done.n && is_new; k++)
+            is_new = done.at[k] != t->open[i];
+        if (!is_new)
             continue;
-        trama_value *trues = onnx_trues_of(graph, t->open[i]);
-        if (!trues)
-            return NULL;
-        trama_value *extent = trama_sum_at(where, trama_cast_at(where, trues, TRAMA_I64), 0, NULL, false);
-        host_tensor *place = host_create(t->dtype, t->shape);
-        if (!place)
-            return NULL;
-        element_set(t->dtype, place->data, i, 1);
-        trama_value *one = trama_constant_at(where, graph->program, t->dtype, t->shape, place->data);
-        host_free(place);
-        v = trama_add_at(where, v, trama_mul_at(where, one, trama_cast_at(where, extent, t->dtype)));
+        *ARRAY_PUSH(&done) = t->open[i];
+        trama_value *extent = extent_at(graph, t, t->open[i]);
+        v = extent ? trama_add_at(graph->where, v, extent) : NULL;
     }
+    ARRAY_FREE(&done);
     return v;
 }

@@ -81,7 +81,8 @@ trama_onnx *trama_onnx_create_at(trama_where where, trama_program *program, cons
         return NULL;
     trama_status status = sized_read(where, "trama_onnx_create", SIZED(trama_onnx_source, data), &own_source, source);
     if (!status && options)
-        status = sized_read(where, "trama_onnx_create", SIZED(trama_onnx_options, train_scalars), &own_options, options);
+        status =
+            sized_read(where, "trama_onnx_create", SIZED(trama_onnx_options, train_scalars), &own_options, options);
     if (status)
         return program_fail(program, NOWHERE, status, "%s", trama_error());
     if (!check_options(where, program, &own_options))

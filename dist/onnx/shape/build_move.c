@@ -78,9 +78,9 @@ ONNX_BUILD(build_split)
 /* Elements of dim d by their numbers. */
 static trama_value *pick(onnx_node *n, trama_value *x, int d, const slice_range *range)
 {
-    trama_value *at = range->origin ? build_count(n, TRAMA_I64, range->origin, d)
-                                    : trama_arange_at(n->where, n->graph->program, TRAMA_I64, range->extent,
-                                                      (double)range->from, (double)range->step);
+    trama_value *at = range->origin
+                          ? build_count(n, TRAMA_I64, range->origin, d)
+                          : trama_fill_at(n->where, n->graph->program, TRAMA_I64, TRAMA_SHAPE(1), (double)range->from);
     return at ? trama_gather_at(n->where, x, at, d) : NULL;
 }
 

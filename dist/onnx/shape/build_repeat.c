@@ -73,7 +73,7 @@ static bool extents(onnx_node *n, const onnx_ints *list, trama_shape *shape)
         shape->dim[d] = list->open[d] ? 1 : list->at[d];
     bool fits = shape_check(*shape, TRAMA_F64, false, &why);
     if (!fits)
-        node_fail(n, TRAMA_E_SHAPE, "extents of operand 1: %s", why.at);
+        node_fail(n, TRAMA_E_SHAPE, "extents of the result: %s", why.at);
     free(why.at);
     return fits;
 }
@@ -130,7 +130,9 @@ ONNX_BUILD(build_range)
         }
         x[i] = host_get(t, 0);
     }
-    if (!x[1].open || x[0].open || x[2].open || x[0].r != 0 || x[2].r != 1)
+    if (!x[0].open && !x[1].open && !x[2].open)
+        node_fail(n, TRAMA_E_UNSUPPORTED, "its operands are parameters; they must be constants");
+    else if (!x[1].open || x[0].open || x[2].open || x[0].r != 0 || x[2].r != 1)
         node_fail(n, TRAMA_E_UNSUPPORTED, "numbers up to an extent that is only known when fed begin at 0, by 1");
     else
         out[0] = build_count(n, node_host(n, 0)->dtype, x[1].open, 0);

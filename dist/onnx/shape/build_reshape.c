@@ -78,12 +78,25 @@ static between find_between(const extents *in, const extents *out)
     return b;
 }
 
+/* Whether a dim between is an extent that is computed of others, so that nothing tells it from the one that is left. */
+static bool is_computed(const extents *out, const between *b)
+{
+    bool computed = false;
+    for (int d = b->from[1]; d < b->to[1]; d++)
+        computed |= out->origin[d] == OPEN_COMPUTED;
+    return computed;
+}
+
 /* The extent of the dim that is given as -1. */
 static bool set_rest(onnx_node *n, extents *out, between *b)
 {
     const int64_t in = b->known[0], others = b->known[1];
     if (out->rest < 0)
         return true;
+    if (is_computed(out, b))
+        return node_fail(n, TRAMA_E_UNSUPPORTED,
+                         "the extent -1 of the target is beside one that is computed of extents; give dims extents in "
+                         "the options");
     if (b->any[0] == b->any[1] && others && in % others == 0) {
         out->shape.dim[out->rest] = in / others;
         b->known[1] = in;
@@ -122,8 +135,13 @@ static bool may_be(onnx_node *n, const extents *in, const extents *out, const be
 {
     const bool one = b->any[0] == 1 && b->any[1] == 1, as_many = b->known[0] == b->known[1];
     const int d = one ? open_dim(out, b->from[1]) : b->from[1], told = one ? out->origin[d] : 0;
-    if (!b->any[0] && !b->any[1] && !as_many)
+    const int64_t all[] = {trama_shape_count(in->shape), trama_shape_count(out->shape)};
+    const bool fed = all[0] == TRAMA_ANY || all[1] == TRAMA_ANY;
+    if (fed ? !b->any[0] && !b->any[1] && !as_many : all[0] != all[1])
         return node_fail(n, TRAMA_E_SHAPE, "the target has another number of elements");
+    if (!b->any[0] != !b->any[1])
+        return node_fail(n, TRAMA_E_UNSUPPORTED,
+                         "extents that are only known when fed would become known ones, or the reverse");
     if ((b->any[0] > 1 && b->any[1] > 1) ||
         (one && as_many && told != OPEN_COMPUTED && told != in->origin[open_dim(in, b->from[0])]))
         return node_fail(n, TRAMA_E_UNSUPPORTED,
@@ -133,26 +151,25 @@ static bool may_be(onnx_node *n, const extents *in, const extents *out, const be
     return true;
 }
 
-/* The input of the graph whose dims that are only known when fed are those of the target; NULL. */
-static trama_value *find_like(const trama_onnx *graph, const extents *out)
+/* A value whose dims that are only known when fed are those of the target, in their order: an input of the graph, or of
+ * one dim its vector; NULL. */
+static trama_value *find_like(trama_onnx *graph, const extents *out)
 {
+    int wanted[TRAMA_MAX_NDIM], n = 0;
+    for (int d = 0; d < out->shape.ndim; d++)
+        if (out->shape.dim[d] == TRAMA_ANY)
+            wanted[n++] = out->origin[d];
     for (int i = 0; i < trama_onnx_count(graph, TRAMA_ONNX_INPUTS); i++) {
         trama_value *v = trama_onnx_number(graph, TRAMA_ONNX_INPUTS, i);
         int o = 0;
         bool same = v != NULL;
-        for (int d = 0; same && d < v->shape.ndim; d++) {
-            if (v->shape.dim[d] != TRAMA_ANY)
-                continue;
-            while (o < out->shape.ndim && out->shape.dim[o] != TRAMA_ANY)
-                o++;
-            same = o < out->shape.ndim && onnx_origin(graph, v, d) == out->origin[o++];
-        }
-        while (o < out->shape.ndim && out->shape.dim[o] != TRAMA_ANY)
-            o++;
-        if (same && o == out->shape.ndim)
+        for (int d = 0; same && d < v->shape.ndim; d++)
+            if (v->shape.dim[d] == TRAMA_ANY)
+                same = o < n && onnx_origin(graph, v, d) == wanted[o++];
+        if (same && o == n)
             return v;
     }
-    return NULL;
+    return n == 1 ? onnx_trues_of(graph, wanted[0]) : NULL;
 }
 
 /* Whether the extents of open dims are told by the model, and not by the operand: several, or one that others multiply.
@@ -180,14 +197,13 @@ ONNX_BUILD(build_reshape)
     const extents in = extents_of(n, x);
     if (!find_target(n, &in, &target, &b) || !may_be(n, &in, &target, &b))
         return;
-    if (is_told(&target, &b))
-        like = find_like(n->graph, &target);
-    if (!like && b.any[1] > 1)
+    if (is_told(&target, &b) && !(like = find_like(n->graph, &target))) {
         node_fail(n, TRAMA_E_UNSUPPORTED,
-                  "a dim is divided into several that are only known when fed, and no input of the graph has the same; "
-                  "give dims extents in the options");
-    else
-        out[0] = reshape_cut(n->where, x, target.shape, like, cuts_of(&b));
+                  "the target takes extents that are only known when fed, and no input of the graph has the same; give "
+                  "dims extents in the options");
+        return;
+    }
+    out[0] = reshape_cut(n->where, x, target.shape, like, cuts_of(&b));
 }
 
 ONNX_FOLD(fold_reshape)
@@ -213,6 +229,8 @@ ONNX_BUILD(build_flatten)
     const int ndim = x ? x->shape.ndim : 0, at = axis == ndim ? ndim : x ? node_dim(n, axis, ndim) : -1;
     if (at < 0)
         return;
-    x = at < ndim ? trama_flatten_at(n->where, x, at, ndim - 1) : trama_unsqueeze_at(n->where, x, ndim);
-    out[0] = at > 0 ? trama_flatten_at(n->where, x, 0, at - 1) : trama_unsqueeze_at(n->where, x, 0);
+    if (at < ndim)
+        x = trama_flatten_at(n->where, x, at, ndim - 1);
+    x = at > 0 ? trama_flatten_at(n->where, x, 0, at - 1) : trama_unsqueeze_at(n->where, x, 0);
+    out[0] = at < ndim ? x : trama_unsqueeze_at(n->where, x, 1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops of ONNX that give a tensor another shape, or repeat it; and constants that builders need. */
+/* Ops of ONNX that give a tensor another shape; and constants that builders need. */
 #include "onnx_ops.h"
 #include "trama_array.h"
 

@@ -111,10 +111,10 @@ number number_not(const number *x)
     return (number){.open = x->open ? OPEN_COMPUTED : 0, .i = !x->i, .r = !x->i};
 }
 
-/* An extent is never negative, and equal to itself. */
+/* An extent is never negative, and equal to itself; a number that is computed of some may be negative. */
 number number_equal(const number *x)
 {
-    const bool differs = (x[0].open && !x[1].open && x[1].r < 0) || (x[1].open && !x[0].open && x[0].r < 0),
+    const bool differs = (x[0].open > 0 && !x[1].open && x[1].r < 0) || (x[1].open > 0 && !x[0].open && x[0].r < 0),
                same = is_same_extent(x),
                equal = same || (!differs && (x[0].real ? x[0].r == x[1].r : x[0].i == x[1].i));
     return (number){.open = differs || same ? 0 : open_of(x), .i = equal, .r = equal};
@@ -181,7 +181,7 @@ ONNX_FOLD(fold_numbers)
     host_tensor *t = host_create(dtype, shape);
     for (int64_t i = 0; t && i < t->count; i++) {
         number x[3] = {operand_at(n, 0, shape, i)};
-        for (int k = 1; k < count && count <= 3; k++)
+        for (int k = 1; k < count && k < 3; k++)
             x[k] = operand_at(n, k, shape, i);
         if (count == 1 && n->op->most_in > 1)
             x[1] = x[0];
@@ -230,6 +230,8 @@ ONNX_FOLD(fold_cast)
         number x = host_get(from, i);
         if (to == ONNX_BOOL)
             x = (number){.open = x.open ? OPEN_COMPUTED : 0, .i = x.r != 0, .r = x.r != 0};
+        else if (x.open && trama_dtype_size(dtype) < 4)
+            x.open = OPEN_COMPUTED; /* may be another number */
         else if (!trama_dtype_is_float(dtype) && x.real)
             x = (number){.open = x.open, .i = (int64_t)x.r, .r = trunc(x.r)};
         host_set(t, i, x);

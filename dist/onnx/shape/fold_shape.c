@@ -151,13 +151,12 @@ static int64_t slice_end(int64_t at, int64_t extent, bool backwards)
     return max_i64(backwards ? -1 : 0, min_i64(at, backwards ? extent - 1 : extent));
 }
 
-/* Of a dim that is only known when fed: so many elements from its begin, or before its end. */
+/* Of a dim that is only known when fed: its first element, or its last. More may be fewer than asked for. */
 static bool range_of_fed(int64_t start, int64_t end, int64_t step, slice_range *range)
 {
-    const int64_t to = start < 0 && end >= INT32_MAX ? 0 : end, span = step ? (to - start - 1) / step + 1 : 0;
-    const bool begin = start >= 0 && to > start && to < INT32_MAX, behind = start < 0 && to > start && to <= 0;
-    *range = (slice_range){.from = start, .extent = span, .step = step, .picked = true};
-    return step > 0 && start > -INT32_MAX && (begin || (behind && (to < 0 || end >= INT32_MAX)));
+    const bool first = start == 0 && end == 1, last = start == -1 && end >= INT32_MAX;
+    *range = (slice_range){.from = start, .extent = 1, .step = 1, .picked = true};
+    return step > 0 && (first || last);
 }
 
 static bool range_of(onnx_node *n, int64_t extent, int64_t start, int64_t end, int64_t step, slice_range *range)

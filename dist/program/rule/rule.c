@@ -39,7 +39,8 @@ int64_t rule_extent_of(const trama_rule *rule, unsigned factors)
             continue;
         if (rule->factor[f].extent == TRAMA_ANY)
             return TRAMA_ANY;
-        extent *= rule->factor[f].extent;
+        if (!count_times(&extent, rule->factor[f].extent, INT64_MAX))
+            extent = INT64_MAX; /* no tensor is that large */
     }
     return extent;
 }
