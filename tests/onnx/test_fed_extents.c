@@ -100,8 +100,8 @@ START_TEST(fed_extents_are_known_by_their_origin)
 }
 END_TEST
 
-/* y, reshaped from x [dims] to a target: a letter takes the extent of that dim of ids [A, B], * the product of both,
- * and numbers are themselves. */
+/* y, reshaped from x [dims] to a target: a letter takes the extent of that dim of ids [A, B], 2A twice as much, * the
+ * product of both, and numbers are themselves. */
 static void make_target(maker *m, const char *dims, const char *target)
 {
     char list[80] = "";
@@ -119,10 +119,16 @@ static void make_target(maker *m, const char *dims, const char *target)
         char word[16], name[16];
         snprintf(word, sizeof word, "%.*s", (int)n, at);
         snprintf(name, sizeof name, "n%zu", (size_t)(at - target));
-        if (strchr("-0123456789", *word))
+        if (n > 1 && strchr("AB", word[n - 1])) {
+            char operands[24];
+            snprintf(operands, sizeof operands, "%c,k%s", word[n - 1], name);
+            make_list(m, operands + 2, 1, (const int64_t[]){atol(word)});
+            make_node(m, "Mul", operands, name);
+        } else if (strchr("-0123456789", *word)) {
             make_list(m, name, 1, (const int64_t[]){atol(word)});
-        else
+        } else {
             snprintf(name, sizeof name, "%s", *word == '*' ? "product" : word);
+        }
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "", name);
         at += n;
     }
@@ -150,14 +156,20 @@ START_TEST(several_fed_extents_are_merged_and_divided)
                 {"?,B,3", "A,2,B,3", {4, {ANY, 2, ANY, 3}}},
                 {"A,?,3", "A,2,B,3", {4, {ANY, 2, ANY, 3}}},
                 {"A,B,6", "A,B,-1,2", {4, {ANY, ANY, 3, 2}}},
-                {"A,B", "A,1,B", {3, {ANY, 1, ANY}}}};
+                {"A,B", "A,1,B", {3, {ANY, 1, ANY}}},
+                {"A,2,B,3", "2A,-1,3", {3, {ANY, ANY, 3}}},
+                {"A,2,B,3", "2A,B,3", {3, {ANY, ANY, 3}}},
+                {"A,2,B,3", "2A,3B", {2, {ANY, ANY}}},
+                {"2,A,B,6", "2A,1,B,-1,2", {5, {ANY, 1, ANY, 3, 2}}},
+                {"A,6", "2A,3", {2, {ANY, 3}}}};
     static const char *const bad[][3] = {
-        {"A,B,6", "B,A,6", "another extent"},           {"A,B,6", "A,A,6", "another extent"},
-        {"A,B,6", "A,B,5", "number of elements"},       {"?,6", "B,A,6", "no input of the graph"},
-        {"?,6", "A,-1,B", "cannot be worked out"},      {"A,6", "A,3", "number of elements"},
-        {"A,B,6", "6", "would become known"},           {"A,B,6", "A,6", "would become known"},
-        {"A,6", "*,-1", "beside one that is computed"}, {"A,2,3,4", "*,-1,4", "beside one that is computed"},
-        {"?,6", "*,-1", "beside one that is computed"}};
+        {"A,B,6", "B,A,6", "another extent"},       {"A,B,6", "A,A,6", "another extent"},
+        {"A,B,6", "A,B,5", "number of elements"},   {"?,6", "B,A,6", "no input of the graph"},
+        {"?,6", "A,-1,B", "cannot be worked out"},  {"A,6", "A,3", "number of elements"},
+        {"A,B,6", "6", "would become known"},       {"A,B,6", "A,6", "would become known"},
+        {"A,6", "*,-1", "which is computed"},       {"A,6", "2A,-1", "which is computed"},
+        {"A,2,B", "2B,-1", "which is computed"},    {"?,6", "2A,6", "another extent"},
+        {"A,2,3,4", "*,-1,4", "which is computed"}, {"?,6", "*,-1", "which is computed"}};
     maker m;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         make_target(&m, good[i].dims, good[i].target);
@@ -333,6 +345,40 @@ START_TEST(computed_extents_are_refused)
 }
 END_TEST
 
+/* x [A, 4]: y [3 A], where y[i] is i plus the elements of x. */
+START_TEST(multiples_of_an_extent_are_counted)
+{
+    enum { A = 3, B = 4 };
+    float x[A * B] = {0}, y[3 * A];
+    maker m;
+    make_begin(&m, 13);
+    make_input(&m, "x", ONNX_FLOAT, "A,4");
+    make_node(&m, "Shape", "x", "shape");
+    make_list(&m, "zero", 1, (const int64_t[]){0});
+    make_list(&m, "one", 1, (const int64_t[]){1});
+    make_list(&m, "three", 1, (const int64_t[]){3});
+    make_list(&m, "left", 1, (const int64_t[]){-1});
+    make_node(&m, "Gather", "shape,zero", "A");
+    make_node(&m, "Mul", "A,three", "many");
+    make_node(&m, "Range", "zero,many,one", "numbers");
+    make_int(make_node(&m, "Cast", "numbers", "i"), "to", ONNX_FLOAT);
+    make_node(&m, "Reshape", "x,left", "flat");
+    make_node(&m, "Shape", "flat", "size");
+    make_int(make_node(&m, "Cast", "size", "elements"), "to", ONNX_FLOAT);
+    make_node(&m, "ConstantOfShape", "many", "zeros");
+    make_node(&m, "Add", "i,elements", "sum");
+    make_node(&m, "Add", "sum,zeros", "y");
+    make_output(&m, "y");
+    start();
+    loaded l = load(&m);
+    compute(&l, "y", x, TRAMA_SHAPE(A, B), y, sizeof y);
+    for (int i = 0; i < 3 * A; i++)
+        demand(y[i] == (float)(i + A * B), "y %d is %g", i, (double)y[i]);
+    unload(&l);
+    stop();
+}
+END_TEST
+
 /* Two origins in a tensor of many elements, and a number that a narrow type does not keep. */
 START_TEST(numbers_of_extents_are_computed_once)
 {
@@ -368,4 +414,4 @@ END_TEST
 TESTS(a_fed_extent_is_merged_and_divided, a_reshape_that_swaps_fed_extents_is_refused,
       fed_extents_are_known_by_their_origin, several_fed_extents_are_merged_and_divided,
       ops_count_and_repeat_by_extents, ops_pick_elements_of_fed_dims, computed_extents_are_refused,
-      numbers_of_extents_are_computed_once)
+      multiples_of_an_extent_are_counted, numbers_of_extents_are_computed_once)

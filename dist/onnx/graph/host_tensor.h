@@ -12,23 +12,41 @@ typedef struct host_tensor {
     trama_dtype dtype;
     trama_shape shape;
     int64_t count;
-    void *data; /* [count] row-major; owned */
-    int *open;  /* [count] of an extent that is only known when fed its origin, else 0; NULL: all known. Owned */
+    void *data;    /* [count] row-major; owned */
+    int64_t *open; /* [count] of an extent that is only known when fed its origin, else 0; NULL: all known. Owned */
 } host_tensor;
 
 /* One element of a host tensor. */
 typedef struct number {
-    bool real; /* of a float dtype */
-    int open;  /* its origin where it is only known when fed; else 0 */
-    int64_t i; /* where it is not real */
-    double r;  /* always */
+    bool real;    /* of a float dtype */
+    int64_t open; /* its origin where it is only known when fed; else 0 */
+    int64_t i;    /* where it is not real */
+    double r;     /* always */
 } number;
 
-/* The origin of an open extent: dim d of a value of that id, or computed of extents. */
+/* The origin of an open extent: dim d of a value of that id, times a number from 1 to 2^31 - 1; or computed of extents
+ * otherwise. */
 enum { OPEN_COMPUTED = -1 };
-static inline int open_extent(int id, int d)
+static inline int64_t open_extent(int id, int d)
 {
-    return 1 + id * TRAMA_MAX_NDIM + d;
+    return 1 + (int64_t)id * TRAMA_MAX_NDIM + d;
+}
+static inline int64_t open_base(int64_t origin)
+{
+    return origin < 0 ? origin : origin & UINT32_MAX;
+}
+static inline int64_t open_times(int64_t origin)
+{
+    return origin < 0 ? 1 : (origin >> 32) + 1;
+}
+/* Of an open extent times by / per. */
+static inline int64_t open_scaled(int64_t origin, int64_t by, int64_t per)
+{
+    int64_t times = open_times(origin);
+    if (origin < 0 || by < 1 || per < 1 || !count_times(&times, by, INT64_MAX) || times % per ||
+        times / per > INT32_MAX)
+        return OPEN_COMPUTED;
+    return open_base(origin) | (times / per - 1) << 32;
 }
 
 /* The element type that ONNX numbers so. E_UNSUPPORTED with the name of the type in *name where Trama has none. */

@@ -26,12 +26,12 @@ typedef struct onnx_name {
 /* A dim of an input that has a name, and the first dim of that name, as origins of open extents. */
 typedef struct onnx_symbol {
     const char *name;
-    int origin, same_as;
+    int64_t origin, same_as;
 } onnx_symbol;
 
 /* A vector that is as long as the dim of that origin, once it is fed. */
 typedef struct onnx_trues {
-    int origin;
+    int64_t origin;
     trama_value *vector;
 } onnx_trues;
 
@@ -100,10 +100,10 @@ void *onnx_fail(trama_onnx *graph, trama_status status, const char *format, ...)
 
 /* onnx_extent.c: the origin of a dim that is only known when fed, equal for dims that always have one extent; and the
  * name of a dim of an input. */
-int onnx_origin(const trama_onnx *graph, const trama_value *v, int d);
+int64_t onnx_origin(const trama_onnx *graph, const trama_value *v, int d);
 void onnx_name_extent(trama_onnx *graph, const trama_value *input, int d, const char *name);
 /* [extent] of true for an origin, and numbers of which some are extents; NULL where no input has such a dim. */
-trama_value *onnx_trues_of(trama_onnx *graph, int origin);
+trama_value *onnx_trues_of(trama_onnx *graph, int64_t origin);
 trama_value *onnx_extents_value(trama_onnx *graph, const host_tensor *t);
 
 /* ---- A node: every reader keeps an error that names the node, and then returns zeros ---- */
@@ -127,7 +127,7 @@ typedef struct onnx_ints {
     int n;
     bool given;
     int64_t at[ONNX_LIST];
-    int open[ONNX_LIST]; /* the origins of extents that are only known when fed */
+    int64_t open[ONNX_LIST]; /* the origins of extents that are only known when fed */
 } onnx_ints;
 onnx_ints node_ints(onnx_node *n, int i, const char *what);         /* given: the operand is there */
 onnx_ints node_extents(onnx_node *n, int i, const char *what);      /* the same; some may only be known when fed */
@@ -158,9 +158,9 @@ trama_value *build_broadcast(onnx_node *n, trama_value *x,
 trama_value *build_constant(onnx_node *n, trama_dtype dtype, trama_shape shape, const double *data);
 trama_value *build_arange(onnx_node *n, trama_dtype dtype, int64_t count, int ndim, int dim); /* 0, 1, .. along dim */
 /* The same [extent], for an extent that is only known when fed: for dim d of the result, by its origin. */
-trama_value *build_count(onnx_node *n, trama_dtype dtype, int origin, int d);
+trama_value *build_count(onnx_node *n, trama_dtype dtype, int64_t origin, int d);
 /* Whether dim d of x has the extent of that origin. */
-bool build_is_extent(const onnx_node *n, const trama_value *x, int d, int origin);
+bool build_is_extent(const onnx_node *n, const trama_value *x, int d, int64_t origin);
 trama_value *build_reshaped(onnx_node *n, trama_value *x, int at, int ndim); /* x [c] to [1, .., c, .., 1] */
 trama_shape shape_without(trama_shape shape, unsigned dims);
 

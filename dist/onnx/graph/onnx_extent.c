@@ -6,6 +6,7 @@
 
 #include "families.h"
 #include "onnx.h"
+#include "trama_array.h"
 
 /* Whether a tensor of a rule has that factor alone in a dim; sets *dim. */
 static bool find_factor(const rule_tensor *t, int factor, int *dim)
@@ -32,20 +33,75 @@ static bool step_back(const trama_value **v, int *d)
     return false;
 }
 
-int onnx_origin(const trama_onnx *graph, const trama_value *v, int d)
+/* A dim that is by / per times as long as another one, which the reader has gone back from. */
+typedef struct origin_dim {
+    const trama_value *v;
+    int d;
+    int64_t by, per;
+} origin_dim;
+
+/* Goes from a dim of a reshape's result, whose rows have another length than those of dim e of operand t, to the one
+ * dim of the operand that is only known when fed and makes its extent. */
+static bool step_over_rows(origin_dim *at, int t, int e)
 {
-    while (step_back(&v, &d))
-        ;
-    int origin = open_extent(v->id, d);
+    const trama_node *node = at->v->node;
+    const rule_reach *reach = &node->rule->tensor[t].reach[e];
+    const trama_shape *shape = &node->in[t]->shape;
+    const bool first = shape->dim[e] == TRAMA_ANY;
+    origin_dim next = {node->in[t], e, at->by, at->per};
+    int open = first;
+    bool fits = first || count_times(&next.by, shape->dim[e], INT32_MAX);
+    for (int f = 0; f < node->rule->n_factors && fits; f++) {
+        const int64_t extent = node->rule->factor[f].extent;
+        if (reach->of_row >> f & 1)
+            fits = extent != TRAMA_ANY && count_times(&next.per, extent, INT32_MAX);
+        else if (!(reach->of_dim >> f & 1))
+            continue;
+        else if (extent == TRAMA_ANY)
+            fits = ++open == 1 && find_factor(&node->rule->tensor[t], f, &next.d);
+        else
+            fits = count_times(&next.by, extent, INT32_MAX);
+    }
+    if (!fits || open != 1 || !next.by || !next.per)
+        return false;
+    const int64_t common = common_divisor(next.by, next.per);
+    next.by /= common;
+    next.per /= common;
+    *at = next;
+    return true;
+}
+
+static bool step_over_merged(origin_dim *at)
+{
+    const trama_node *node = at->v->kind == VALUE_RESULT ? at->v->node : NULL;
+    const rule_dim *dim = node ? &node->rule->tensor[node->op->n_in + at->v->result].dim[at->d] : NULL;
+    for (int t = 0; dim && dim->n == 1 && t < node->op->n_in; t++)
+        for (int e = 0; e < node->rule->tensor[t].ndim; e++) {
+            const rule_reach *reach = &node->rule->tensor[t].reach[e];
+            if ((reach->of_row || reach->of_dim) && node->rule->tensor[t].dim[e].factor[0] == dim->factor[0])
+                return step_over_rows(at, t, e);
+        }
+    return false;
+}
+
+int64_t onnx_origin(const trama_onnx *graph, const trama_value *v, int d)
+{
+    origin_dim at = {v, d, 1, 1}, whole = at; /* the last one of which the dim is a multiple */
+    do {
+        while (step_back(&at.v, &at.d))
+            ;
+        whole = at.per == 1 ? at : whole;
+    } while (step_over_merged(&at));
+    int64_t origin = open_extent(whole.v->id, whole.d);
     for (int i = 0; i < graph->symbols.n; i++)
         if (graph->symbols.at[i].origin == origin)
-            return graph->symbols.at[i].same_as;
-    return origin;
+            return open_scaled(graph->symbols.at[i].same_as, whole.by, 1);
+    return open_scaled(origin, whole.by, 1);
 }
 
 void onnx_name_extent(trama_onnx *graph, const trama_value *input, int d, const char *name)
 {
-    int origin = open_extent(input->id, d), same_as = origin;
+    int64_t origin = open_extent(input->id, d), same_as = origin;
     for (int i = graph->symbols.n - 1; i >= 0; i--)
         if (!strcmp(graph->symbols.at[i].name, name))
             same_as = graph->symbols.at[i].same_as;
@@ -55,7 +111,7 @@ void onnx_name_extent(trama_onnx *graph, const trama_value *input, int d, const 
 /* ---- Values ---- */
 
 /* The input with the fewest dims that has a dim of that origin, *dim; NULL. */
-static trama_value *find_input(const trama_onnx *graph, int origin, int *dim)
+static trama_value *find_input(const trama_onnx *graph, int64_t origin, int *dim)
 {
     trama_value *found = NULL;
     for (int i = 0; i < trama_onnx_count(graph, TRAMA_ONNX_INPUTS); i++) {
@@ -70,39 +126,50 @@ static trama_value *find_input(const trama_onnx *graph, int origin, int *dim)
     return found;
 }
 
-trama_value *onnx_trues_of(trama_onnx *graph, int origin)
+/* [extent] of an input's dim to [times extent]. */
+static trama_value *repeated(trama_where where, trama_value *v, int64_t times)
+{
+    v = trama_reshape_at(where, v, TRAMA_SHAPE(TRAMA_ANY, 1));
+    return trama_reshape_at(where, trama_broadcast_to_at(where, v, TRAMA_SHAPE(TRAMA_ANY, times)),
+                            TRAMA_SHAPE(TRAMA_ANY));
+}
+
+trama_value *onnx_trues_of(trama_onnx *graph, int64_t origin)
 {
     for (int i = 0; i < graph->trues.n; i++)
         if (graph->trues.at[i].origin == origin)
             return graph->trues.at[i].vector;
     int dim;
-    trama_value *input = find_input(graph, origin, &dim), *v = input ? trues_along(graph->where, input, dim) : NULL;
+    trama_value *input = find_input(graph, open_base(origin), &dim),
+                *v = input ? trues_along(graph->where, input, dim) : NULL;
+    if (v && open_times(origin) > 1)
+        v = repeated(graph->where, v, open_times(origin));
     if (v)
         *ARRAY_PUSH(&graph->trues) = (onnx_trues){origin, v};
     return v;
 }
 
 /* The extent of an origin wherever t has it, else 0; NULL without an input that has one. */
-static trama_value *extent_at(trama_onnx *graph, const host_tensor *t, int origin)
+static trama_value *extent_at(trama_onnx *graph, const host_tensor *t, int64_t origin)
 {
     const trama_where where = graph->where;
-    trama_value *trues = onnx_trues_of(graph, origin);
+    trama_value *trues = onnx_trues_of(graph, open_base(origin));
     host_tensor *places = trues ? host_create(t->dtype, t->shape) : NULL;
     if (!places)
         return NULL;
     for (int64_t i = 0; i < t->count; i++)
-        element_set(t->dtype, places->data, i, t->open[i] == origin);
-    trama_value *ones = trama_constant_at(where, graph->program, t->dtype, t->shape, places->data);
+        element_set(t->dtype, places->data, i, t->open[i] == origin ? (double)open_times(origin) : 0);
+    trama_value *times = trama_constant_at(where, graph->program, t->dtype, t->shape, places->data);
     host_free(places);
     trama_value *extent = trama_sum_at(where, trama_cast_at(where, trues, TRAMA_I64), 0, NULL, false);
-    return trama_mul_at(where, ones, trama_cast_at(where, extent, t->dtype));
+    return trama_mul_at(where, times, trama_cast_at(where, extent, t->dtype));
 }
 
 /* The known numbers, plus each extent wherever it stands; extents are 0 in t. */
 trama_value *onnx_extents_value(trama_onnx *graph, const host_tensor *t)
 {
     trama_value *v = trama_constant_at(graph->where, graph->program, t->dtype, t->shape, t->data);
-    ARRAY(int) done = {0};
+    ARRAY(int64_t) done = {0};
     for (int64_t i = 0; v && i < t->count; i++) {
         bool is_new = t->open[i] != 0;
         for (int k = 0; k < done.n && is_new; k++)

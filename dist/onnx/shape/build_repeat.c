@@ -22,20 +22,19 @@ trama_value *build_broadcast(onnx_node *n, trama_value *x, trama_shape shape)
 /* ---- Extents that are only known when fed ---- */
 
 /* The vector of trues that is as long as dim d of the node's result is to be. */
-static trama_value *trues(onnx_node *n, int origin, int d)
+static trama_value *trues(onnx_node *n, int64_t origin, int d)
 {
     trama_value *v = onnx_trues_of(n->graph, origin);
-    return v || n->graph->program->status
-               ? v
-               : node_fail(
-                     n, TRAMA_E_UNSUPPORTED,
-                     "the extent of dim %d is computed of some that are only known when fed; give dims extents in "
-                     "the options",
-                     d);
+    if (!v && !n->graph->program->status)
+        node_fail(n, TRAMA_E_UNSUPPORTED,
+                  "the extent of dim %d is computed of some that are only known when fed; give dims extents in the "
+                  "options",
+                  d);
+    return v;
 }
 
 /* x, repeated along dims whose extents have the origins [ndim of x]; 0: not along this one. */
-static trama_value *repeat_as_fed(onnx_node *n, trama_value *x, const int *origin)
+static trama_value *repeat_as_fed(onnx_node *n, trama_value *x, const int64_t *origin)
 {
     trama_value *pattern = NULL;
     for (int d = 0; x && d < x->shape.ndim; d++) {
@@ -46,7 +45,7 @@ static trama_value *repeat_as_fed(onnx_node *n, trama_value *x, const int *origi
     return pattern ? trama_select_at(n->where, pattern, x, x) : x;
 }
 
-trama_value *build_count(onnx_node *n, trama_dtype dtype, int origin, int d)
+trama_value *build_count(onnx_node *n, trama_dtype dtype, int64_t origin, int d)
 {
     trama_value *v = trues(n, origin, d);
     v = v ? trama_cast_at(n->where, v, TRAMA_I64) : NULL;
@@ -54,7 +53,7 @@ trama_value *build_count(onnx_node *n, trama_dtype dtype, int origin, int d)
     return v && dtype != TRAMA_I64 ? trama_cast_at(n->where, v, dtype) : v;
 }
 
-bool build_is_extent(const onnx_node *n, const trama_value *x, int d, int origin)
+bool build_is_extent(const onnx_node *n, const trama_value *x, int d, int64_t origin)
 {
     return d >= 0 && x->shape.dim[d] == TRAMA_ANY && onnx_origin(n->graph, x, d) == origin;
 }
@@ -86,7 +85,7 @@ ONNX_BUILD(build_expand)
     if (!x || !extents(n, &list, &shape))
         return;
     x = build_broadcast(n, x, shape);
-    int origin[TRAMA_MAX_NDIM] = {0};
+    int64_t origin[TRAMA_MAX_NDIM] = {0};
     const int more = x ? x->shape.ndim - list.n : 0;
     for (int i = 0; x && i < list.n; i++)
         origin[more + i] = build_is_extent(n, x, more + i, list.open[i]) ? 0 : list.open[i];

@@ -11,7 +11,7 @@
 /* A shape, and the origins of its dims that are only known when fed. */
 typedef struct extents {
     trama_shape shape;
-    int origin[TRAMA_MAX_NDIM];
+    int64_t origin[TRAMA_MAX_NDIM];
     int rest; /* the dim that is given as -1, and takes what the others leave; -1: none */
 } extents;
 
@@ -19,6 +19,7 @@ typedef struct extents {
 typedef struct between {
     int from[2], to[2], any[2];
     int64_t known[2];
+    int64_t cuts; /* of the dims before them */
 } between;
 
 static extents extents_of(const onnx_node *n, const trama_value *x)
@@ -66,11 +67,37 @@ static void count_dims(const extents *e, int from, int to, int64_t *known, int *
             *known = 0;
 }
 
+/* The end of the dims of x from i on of which dim j of y is the product: one that is only known when fed, and known
+ * ones; 0 without such dims. */
+static int end_of_product(const extents *x, int i, const extents *y, int j)
+{
+    int64_t known = 1, open = 0;
+    const int64_t origin = y->origin[j];
+    if (j == y->rest || open_times(origin) == 1)
+        return 0;
+    for (; i < x->shape.ndim && (known < open_times(origin) || !open); i++) {
+        const bool fed = x->shape.dim[i] == TRAMA_ANY;
+        if (i == x->rest || (fed ? open != 0 : !count_times(&known, x->shape.dim[i], INT32_MAX) || !known))
+            return 0;
+        open = fed ? x->origin[i] : open;
+    }
+    return known == open_times(origin) && open == open_base(origin) ? i : 0;
+}
+
 static between find_between(const extents *in, const extents *out)
 {
     between b = {.to = {in->shape.ndim, out->shape.ndim}};
-    for (; b.from[0] < b.to[0] && b.from[1] < b.to[1] && is_same(in, b.from[0], out, b.from[1]); b.from[0]++)
-        b.from[1]++;
+    while (b.from[0] < b.to[0] && b.from[1] < b.to[1]) {
+        const int merged = end_of_product(in, b.from[0], out, b.from[1]),
+                  divided = end_of_product(out, b.from[1], in, b.from[0]);
+        if (!merged && !divided && !is_same(in, b.from[0], out, b.from[1]))
+            break;
+        const int to[] = {merged ? merged : b.from[0] + 1, divided ? divided : b.from[1] + 1};
+        if (merged || divided)
+            b.cuts |= RESHAPE_CUT(b.from[0], b.from[1]) | RESHAPE_CUT(to[0], to[1]);
+        b.from[0] = to[0];
+        b.from[1] = to[1];
+    }
     for (; b.from[0] < b.to[0] && b.from[1] < b.to[1] && is_same(in, b.to[0] - 1, out, b.to[1] - 1); b.to[0]--)
         b.to[1]--;
     for (int side = 0; side < 2; side++)
@@ -78,13 +105,10 @@ static between find_between(const extents *in, const extents *out)
     return b;
 }
 
-/* Whether a dim between is an extent that is computed of others, so that nothing tells it from the one that is left. */
-static bool is_computed(const extents *out, const between *b)
+/* Whether an extent is not that of a dim, but computed of some. */
+static bool is_computed(int64_t origin)
 {
-    bool computed = false;
-    for (int d = b->from[1]; d < b->to[1]; d++)
-        computed |= out->origin[d] == OPEN_COMPUTED;
-    return computed;
+    return origin == OPEN_COMPUTED || open_times(origin) > 1;
 }
 
 /* The extent of the dim that is given as -1. */
@@ -93,10 +117,12 @@ static bool set_rest(onnx_node *n, extents *out, between *b)
     const int64_t in = b->known[0], others = b->known[1];
     if (out->rest < 0)
         return true;
-    if (is_computed(out, b))
-        return node_fail(n, TRAMA_E_UNSUPPORTED,
-                         "the extent -1 of the target is beside one that is computed of extents; give dims extents in "
-                         "the options");
+    for (int d = b->from[1]; d < b->to[1]; d++)
+        if (is_computed(out->origin[d]))
+            return node_fail(n, TRAMA_E_UNSUPPORTED,
+                             "the extent -1 of the target is beside dim %d, which is computed of extents; give dims "
+                             "extents in the options",
+                             d);
     if (b->any[0] == b->any[1] && others && in % others == 0) {
         out->shape.dim[out->rest] = in / others;
         b->known[1] = in;
@@ -134,7 +160,8 @@ static int open_dim(const extents *e, int from)
 static bool may_be(onnx_node *n, const extents *in, const extents *out, const between *b)
 {
     const bool one = b->any[0] == 1 && b->any[1] == 1, as_many = b->known[0] == b->known[1];
-    const int d = one ? open_dim(out, b->from[1]) : b->from[1], told = one ? out->origin[d] : 0;
+    const int d = one ? open_dim(out, b->from[1]) : b->from[1];
+    const int64_t told = one ? out->origin[d] : 0;
     const int64_t all[] = {trama_shape_count(in->shape), trama_shape_count(out->shape)};
     const bool fed = all[0] == TRAMA_ANY || all[1] == TRAMA_ANY;
     if (fed ? !b->any[0] && !b->any[1] && !as_many : all[0] != all[1])
@@ -155,7 +182,8 @@ static bool may_be(onnx_node *n, const extents *in, const extents *out, const be
  * one dim its vector; NULL. */
 static trama_value *find_like(trama_onnx *graph, const extents *out)
 {
-    int wanted[TRAMA_MAX_NDIM], n = 0;
+    int n = 0;
+    int64_t wanted[TRAMA_MAX_NDIM];
     for (int d = 0; d < out->shape.ndim; d++)
         if (out->shape.dim[d] == TRAMA_ANY)
             wanted[n++] = out->origin[d];
@@ -177,14 +205,14 @@ static trama_value *find_like(trama_onnx *graph, const extents *out)
 static bool is_told(const extents *out, const between *b)
 {
     return b->any[1] > 1 || (b->any[1] == 1 && (b->any[0] > 1 || b->known[0] != b->known[1]) &&
-                             out->origin[open_dim(out, b->from[1])] != OPEN_COMPUTED);
+                             !is_computed(out->origin[open_dim(out, b->from[1])]));
 }
 
 /* Where the dims that both have alike end, if that is to be said. */
 static int64_t cuts_of(const between *b)
 {
     const bool both = b->from[0] < b->to[0] && b->from[1] < b->to[1] && (b->any[0] || b->any[1]);
-    return both ? RESHAPE_CUT(b->from[0], b->from[1]) | RESHAPE_CUT(b->to[0], b->to[1]) : 0;
+    return b->cuts | (both ? RESHAPE_CUT(b->from[0], b->from[1]) | RESHAPE_CUT(b->to[0], b->to[1]) : 0);
 }
 
 ONNX_BUILD(build_reshape)

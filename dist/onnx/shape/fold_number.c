@@ -7,7 +7,7 @@
 
 /* ---- Numbers ---- */
 
-static int open_of(const number *x)
+static int64_t open_of(const number *x)
 {
     return x[0].open || x[1].open ? OPEN_COMPUTED : 0;
 }
@@ -18,27 +18,24 @@ static bool is_same_extent(const number *x)
 }
 
 /* The same where a number that is known to be `neutral` leaves the other as it is: on the right, or on either side. */
-static int open_beside(const number *x, double neutral, bool either)
+static int64_t open_beside(const number *x, double neutral, bool either)
 {
     if (!x[1].open && x[1].r == neutral)
         return x[0].open;
     return either && !x[0].open && x[0].r == neutral ? x[1].open : open_of(x);
 }
 
-static number result(const number *x, int open, int64_t i, double r)
+static number result(const number *x, int64_t open, int64_t i, double r)
 {
     return (number){.real = x->real, .open = open, .i = i, .r = x->real ? r : (double)i};
 }
 
 /* Integers wrap around. */
 #define OF_INTEGERS(op) (int64_t)((uint64_t)x[0].i op(uint64_t) x[1].i)
-#define ARITHMETIC(name, op, neutral, either)                                                                          \
-    number number_##name(const number *x)                                                                              \
-    {                                                                                                                  \
-        return result(x, open_beside(x, neutral, either), OF_INTEGERS(op), x[0].r op x[1].r);                          \
-    }
-ARITHMETIC(add, +, 0, true)
-ARITHMETIC(mul, *, 1, true)
+number number_add(const number *x)
+{
+    return result(x, open_beside(x, 0, true), OF_INTEGERS(+), x[0].r + x[1].r);
+}
 
 /* An extent less itself is 0. */
 number number_sub(const number *x)
@@ -48,11 +45,20 @@ number number_sub(const number *x)
     return result(x, open_beside(x, 0, false), OF_INTEGERS(-), x[0].r - x[1].r);
 }
 
+/* An extent times a known integer is a multiple of it. */
+number number_mul(const number *x)
+{
+    const number *open = x[0].open ? &x[0] : &x[1], *by = x[0].open ? &x[1] : &x[0];
+    const int64_t scaled = open->open && !by->open && !x->real ? open_scaled(open->open, by->i, 1) : OPEN_COMPUTED;
+    return result(x, scaled > 0 ? scaled : open_beside(x, 1, true), OF_INTEGERS(*), x[0].r * x[1].r);
+}
+
 /* Integers are divided as in C; by 0 they give 0, as no value is right. */
 number number_div(const number *x)
 {
     bool none = x[0].real || x[1].i == 0 || (x[0].i == INT64_MIN && x[1].i == -1);
-    return result(x, open_beside(x, 1, false), none ? 0 : x[0].i / x[1].i, x[0].r / x[1].r);
+    const int64_t scaled = x[0].open && !x[1].open && !x->real ? open_scaled(x[0].open, 1, x[1].i) : OPEN_COMPUTED;
+    return result(x, scaled > 0 ? scaled : open_beside(x, 1, false), none ? 0 : x[0].i / x[1].i, x[0].r / x[1].r);
 }
 
 number number_max(const number *x)
