@@ -149,36 +149,38 @@ trama_value *onnx_trues_of(trama_onnx *graph, int64_t origin)
     return v;
 }
 
-/* The extent of an origin wherever t has it, else 0; NULL without an input that has one. */
-static trama_value *extent_at(trama_onnx *graph, const host_tensor *t, int64_t origin)
+/* The multiples of an extent wherever t has them, else 0; NULL without an input that has one. */
+static trama_value *multiples_at(trama_onnx *graph, const host_tensor *t, int64_t base)
 {
     const trama_where where = graph->where;
-    trama_value *trues = onnx_trues_of(graph, open_base(origin));
-    host_tensor *places = trues ? host_create(t->dtype, t->shape) : NULL;
-    if (!places)
+    trama_value *trues = onnx_trues_of(graph, base);
+    host_tensor *times = trues ? host_create(t->dtype, t->shape) : NULL;
+    if (!times)
         return NULL;
     for (int64_t i = 0; i < t->count; i++)
-        element_set(t->dtype, places->data, i, t->open[i] == origin ? (double)open_times(origin) : 0);
-    trama_value *times = trama_constant_at(where, graph->program, t->dtype, t->shape, places->data);
-    host_free(places);
+        if (open_base(t->open[i]) == base)
+            element_set(t->dtype, times->data, i, (double)open_times(t->open[i]));
+    trama_value *factors = trama_constant_at(where, graph->program, t->dtype, t->shape, times->data);
+    host_free(times);
     trama_value *extent = trama_sum_at(where, trama_cast_at(where, trues, TRAMA_I64), 0, NULL, false);
-    return trama_mul_at(where, times, trama_cast_at(where, extent, t->dtype));
+    return trama_mul_at(where, factors, trama_cast_at(where, extent, t->dtype));
 }
 
-/* The known numbers, plus each extent wherever it stands; extents are 0 in t. */
+/* The known numbers, plus the multiples of each extent wherever they stand; they are 0 in t. */
 trama_value *onnx_extents_value(trama_onnx *graph, const host_tensor *t)
 {
     trama_value *v = trama_constant_at(graph->where, graph->program, t->dtype, t->shape, t->data);
     ARRAY(int64_t) done = {0};
     for (int64_t i = 0; v && i < t->count; i++) {
-        bool is_new = t->open[i] != 0;
+        const int64_t base = open_base(t->open[i]);
+        bool is_new = base != 0;
         for (int k = 0; k < done.n && is_new; k++)
-            is_new = done.at[k] != t->open[i];
+            is_new = done.at[k] != base;
         if (!is_new)
             continue;
-        *ARRAY_PUSH(&done) = t->open[i];
-        trama_value *extent = extent_at(graph, t, t->open[i]);
-        v = extent ? trama_add_at(graph->where, v, extent) : NULL;
+        *ARRAY_PUSH(&done) = base;
+        trama_value *multiples = multiples_at(graph, t, base);
+        v = multiples ? trama_add_at(graph->where, v, multiples) : NULL;
     }
     ARRAY_FREE(&done);
     return v;

@@ -84,6 +84,17 @@ static trama_value *pick(onnx_node *n, trama_value *x, int d, const slice_range 
     return at ? trama_gather_at(n->where, x, at, d) : NULL;
 }
 
+/* Whether a slice to an extent takes all of dim d, since that is no longer. */
+static bool takes_all(onnx_node *n, const trama_value *x, int d, int64_t origin)
+{
+    if (x->shape.dim[d] != TRAMA_ANY)
+        return false;
+    const int64_t own = onnx_origin(n->graph, x, d);
+    if (open_base(own) == open_base(origin) && open_times(own) <= open_times(origin))
+        return true;
+    return node_fail(n, TRAMA_E_UNSUPPORTED, "dim %d is sliced to another extent, and both are only known when fed", d);
+}
+
 ONNX_BUILD(build_slice)
 {
     trama_value *x = node_in(n, 0), *y = x;
@@ -92,8 +103,8 @@ ONNX_BUILD(build_slice)
         return;
     for (int d = 0; d < x->shape.ndim && y; d++) {
         const slice_range *r = &ranges[d];
-        if (r->origin ? !build_is_extent(n, x, d, r->origin) : r->picked)
-            y = pick(n, y, d, r);
+        if (r->origin ? !takes_all(n, x, d, r->origin) : r->picked)
+            y = n->graph->program->status ? NULL : pick(n, y, d, r);
         else if (!r->origin)
             y = r->step == 1 ? cut(n, y, d, r->from, r->extent)
                              : trama_slice_by_at(n->where, y, d, r->from, r->extent, r->step);

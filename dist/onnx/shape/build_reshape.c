@@ -94,7 +94,9 @@ static between find_between(const extents *in, const extents *out)
             break;
         const int to[] = {merged ? merged : b.from[0] + 1, divided ? divided : b.from[1] + 1};
         if (merged || divided)
-            b.cuts |= RESHAPE_CUT(b.from[0], b.from[1]) | RESHAPE_CUT(to[0], to[1]);
+            b.cuts |= RESHAPE_CUT(b.from[0], b.from[1]);
+        if ((merged || divided) && to[0] < b.to[0] && to[1] < b.to[1]) /* dims of 1 may follow on one side */
+            b.cuts |= RESHAPE_CUT(to[0], to[1]);
         b.from[0] = to[0];
         b.from[1] = to[1];
     }
@@ -111,12 +113,39 @@ static bool is_computed(int64_t origin)
     return origin == OPEN_COMPUTED || open_times(origin) > 1;
 }
 
-/* The extent of the dim that is given as -1. */
-static bool set_rest(onnx_node *n, extents *out, between *b)
+/* The first open dim from `from` on that is not `without`. */
+static int open_dim(const extents *e, int from, int without)
 {
-    const int64_t in = b->known[0], others = b->known[1];
+    while (e->shape.dim[from] != TRAMA_ANY || from == without)
+        from++;
+    return from;
+}
+
+/* The extent that is left beside an open dim on each side, which are multiples of one; 0 where it is none. */
+static int64_t left_beside(const extents *in, const extents *out, const between *b)
+{
+    if (b->any[0] != 1 || b->any[1] != 1)
+        return 0;
+    const int64_t from = in->origin[open_dim(in, b->from[0], -1)],
+                  to = out->origin[open_dim(out, b->from[1], out->rest)];
+    int64_t all = b->known[0], others = b->known[1];
+    if (from == OPEN_COMPUTED || open_base(from) != open_base(to) || !others ||
+        !count_times(&all, open_times(from), INT64_MAX) || !count_times(&others, open_times(to), INT64_MAX))
+        return 0;
+    return all % others ? 0 : all / others;
+}
+
+/* The extent of the dim that is given as -1. */
+static bool set_rest(onnx_node *n, const extents *from, extents *out, between *b)
+{
+    const int64_t in = b->known[0], others = b->known[1], left = out->rest < 0 ? 0 : left_beside(from, out, b);
     if (out->rest < 0)
         return true;
+    if (left) {
+        out->shape.dim[out->rest] = left;
+        b->known[1] = others * left;
+        return true;
+    }
     for (int d = b->from[1]; d < b->to[1]; d++)
         if (is_computed(out->origin[d]))
             return node_fail(n, TRAMA_E_UNSUPPORTED,
@@ -143,24 +172,16 @@ static bool find_target(onnx_node *n, const extents *in, extents *out, between *
     if (!read_target(n, in, out))
         return false;
     *b = find_between(in, out);
-    return set_rest(n, out, b);
+    return set_rest(n, in, out, b);
 }
 
 /* ---- Dims that are only known when fed ---- */
-
-/* The one open dim of [from, to). */
-static int open_dim(const extents *e, int from)
-{
-    while (e->shape.dim[from] != TRAMA_ANY)
-        from++;
-    return from;
-}
 
 /* Whether the dims between may be the same elements. */
 static bool may_be(onnx_node *n, const extents *in, const extents *out, const between *b)
 {
     const bool one = b->any[0] == 1 && b->any[1] == 1, as_many = b->known[0] == b->known[1];
-    const int d = one ? open_dim(out, b->from[1]) : b->from[1];
+    const int d = one ? open_dim(out, b->from[1], -1) : b->from[1];
     const int64_t told = one ? out->origin[d] : 0;
     const int64_t all[] = {trama_shape_count(in->shape), trama_shape_count(out->shape)};
     const bool fed = all[0] == TRAMA_ANY || all[1] == TRAMA_ANY;
@@ -170,7 +191,7 @@ static bool may_be(onnx_node *n, const extents *in, const extents *out, const be
         return node_fail(n, TRAMA_E_UNSUPPORTED,
                          "extents that are only known when fed would become known ones, or the reverse");
     if ((b->any[0] > 1 && b->any[1] > 1) ||
-        (one && as_many && told != OPEN_COMPUTED && told != in->origin[open_dim(in, b->from[0])]))
+        (one && as_many && told != OPEN_COMPUTED && told != in->origin[open_dim(in, b->from[0], -1)]))
         return node_fail(n, TRAMA_E_UNSUPPORTED,
                          "dim %d of the target is another extent than the one of operand 0 in its place, and both are "
                          "only known when fed; give dims extents in the options",
@@ -205,7 +226,7 @@ static trama_value *find_like(trama_onnx *graph, const extents *out)
 static bool is_told(const extents *out, const between *b)
 {
     return b->any[1] > 1 || (b->any[1] == 1 && (b->any[0] > 1 || b->known[0] != b->known[1]) &&
-                             !is_computed(out->origin[open_dim(out, b->from[1])]));
+                             out->origin[open_dim(out, b->from[1], -1)] != OPEN_COMPUTED);
 }
 
 /* Where the dims that both have alike end, if that is to be said. */
