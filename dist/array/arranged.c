@@ -38,13 +38,12 @@ trama_value *trama_broadcast_to_at(trama_where where, trama_value *x, trama_shap
         return NULL;
     trama_shape wide = {.ndim = shape.ndim};
     const int more = shape.ndim - x->shape.ndim;
-    bool fits = more >= 0 && shape.ndim <= TRAMA_MAX_NDIM, fed = false;
+    bool fits = more >= 0 && shape.ndim <= TRAMA_MAX_NDIM;
     trama_shape pattern = shape;
     for (int d = 0; fits && d < shape.ndim; d++) {
         wide.dim[d] = d < more ? 1 : x->shape.dim[d - more];
         fits = wide.dim[d] == shape.dim[d] || (wide.dim[d] == 1 && shape.dim[d] >= 0);
         a.integer[REDUCE_AXES] |= (int64_t)(wide.dim[d] != shape.dim[d]) << d;
-        fed |= shape.dim[d] == TRAMA_ANY;
         pattern.dim[d] = wide.dim[d] == shape.dim[d] ? 1 : shape.dim[d];
     }
     if (!fits) {
@@ -60,7 +59,7 @@ trama_value *trama_broadcast_to_at(trama_where where, trama_value *x, trama_shap
     x = more ? trama_reshape_at(where, x, wide) : x;
     if (!a.integer[REDUCE_AXES] || !x)
         return x;
-    if (fed)
+    if (trama_shape_count(shape) == TRAMA_ANY)
         return trama_select_at(where, trama_fill_at(where, x->program, TRAMA_BOOL, pattern, 1), x, x);
     trama_value *like = trama_fill_at(where, x->program, TRAMA_U8, shape, 0);
     return program_append(NULL, where, &trama_op_expand, 2, (trama_value *[]){x, like}, &a);

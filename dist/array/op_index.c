@@ -214,9 +214,8 @@ trama_value *trues_along(trama_where where, trama_value *x, int dim)
     return x && x->shape.ndim > 1 ? trama_reshape_at(where, x, TRAMA_SHAPE(x->shape.dim[dim])) : x;
 }
 
-trama_value *extent_of(trama_where where, trama_value *x, int dim)
+trama_value *count_trues(trama_where where, trama_value *trues)
 {
-    trama_value *trues = trues_along(where, x, dim);
     return trues ? trama_sum_at(where, trama_cast_at(where, trues, TRAMA_I64), 0, NULL, false) : NULL;
 }
 
@@ -226,7 +225,8 @@ trama_value *extent_of(trama_where where, trama_value *x, int dim)
 static trama_value *end_of(trama_where where, trama_value *x, int dim, trama_value *at)
 {
     const int64_t extent = x->shape.dim[dim];
-    return extent == TRAMA_ANY ? extent_of(where, x, dim) : scalar_like(where, at, (double)extent);
+    return extent == TRAMA_ANY ? count_trues(where, trues_along(where, x, dim))
+                               : scalar_like(where, at, (double)extent);
 }
 
 /* Component i of the tuples as indices from 0 to `end`; one that is not there becomes so negative that no sum with
@@ -258,26 +258,27 @@ static trama_value *batch_number(trama_where where, trama_program *program, tram
 typedef struct tuples {
     int batch, length;
     trama_shape joined; /* the shape of x with the batch and these dims as one */
-    bool fed;           /* its dim 0 is only known when fed */
 } tuples;
+
+static bool is_fed(const tuples *t)
+{
+    return t->joined.dim[0] == TRAMA_ANY;
+}
 
 static bool find_tuples(trama_where where, const trama_value *x, const trama_value *index, int batch, tuples *t)
 {
     const int last = index->shape.ndim - 1;
     const int64_t length = last >= 0 ? index->shape.dim[last] : -1;
     bool fits = batch >= 0 && batch <= last && length >= 1 && length <= x->shape.ndim - batch;
-    *t = (tuples){batch, (int)length, {.ndim = 1, .dim = {1}}, false};
+    *t = (tuples){batch, (int)length, {.ndim = 1, .dim = {1}}};
     for (int d = 0; fits && d < x->shape.ndim; d++) {
         const int64_t extent = x->shape.dim[d];
         if (d >= batch + length)
             t->joined.dim[t->joined.ndim++] = extent;
-        else if (extent != TRAMA_ANY)
-            t->joined.dim[0] *= extent;
-        t->fed |= d < batch + length && extent == TRAMA_ANY;
+        else
+            t->joined.dim[0] = is_fed(t) || extent == TRAMA_ANY ? TRAMA_ANY : t->joined.dim[0] * extent;
         fits = d >= batch || (extent == index->shape.dim[d] && extent != TRAMA_ANY);
     }
-    if (t->fed)
-        t->joined.dim[0] = TRAMA_ANY;
     if (fits)
         return true;
     text both = {0};
@@ -286,8 +287,7 @@ static bool find_tuples(trama_where where, const trama_value *x, const trama_val
     value_text(&both, index);
     program_fail(x->program, where, TRAMA_E_SHAPE,
                  "%s: the last dim of the index is the number of dims that it stands for behind %d dims that both "
-                 "have, of known "
-                 "extents",
+                 "have, of known extents",
                  both.at, batch);
     free(both.at);
     return false;
@@ -295,7 +295,7 @@ static bool find_tuples(trama_where where, const trama_value *x, const trama_val
 
 static trama_value *join(trama_where where, trama_value *x, const tuples *t)
 {
-    return reshape_cut(where, x, t->joined, NULL, t->fed ? RESHAPE_CUT(t->batch + t->length, 1) : 0);
+    return reshape_cut(where, x, t->joined, NULL, is_fed(t) ? RESHAPE_CUT(t->batch + t->length, 1) : 0);
 }
 
 /* The tuples as indices into the joined dim. */
@@ -329,8 +329,8 @@ trama_value *trama_scatter_nd_at(trama_where where, trama_value *x, trama_value 
     if (!x || !index || !u || !find_tuples(where, x, index, 0, &t))
         return NULL;
     trama_value *joined = join(where, x, &t), *flat = flat_index(where, x, index, &t);
-    return reshape_cut(where, trama_scatter_at(where, joined, flat, u, 0, how), x->shape, t.fed ? x : NULL,
-                       t.fed ? RESHAPE_CUT(1, t.length) : 0);
+    return reshape_cut(where, trama_scatter_at(where, joined, flat, u, 0, how), x->shape, is_fed(&t) ? x : NULL,
+                       is_fed(&t) ? RESHAPE_CUT(1, t.length) : 0);
 }
 
 /* ---- Gradients ---- */

@@ -87,9 +87,9 @@ trama_status get_shape(const trama_node *node, int slot, trama_dtype dtype, bool
  * which, `cuts` has a RESHAPE_CUT(d, e) for each d and e such that dims [0, d) of x become dims [0, e). */
 trama_value *reshape_cut(trama_where where, trama_value *x, trama_shape shape, trama_value *like, int64_t cuts);
 
-/* Of a dim of x, of which the shape alone counts: [its extent] of true; and the extent, an i64 scalar. */
+/* [extent] of true for a dim of x, of which the shape alone counts; and their number, an i64 scalar: the extent. */
 trama_value *trues_along(trama_where where, trama_value *x, int dim);
-trama_value *extent_of(trama_where where, trama_value *x, int dim);
+trama_value *count_trues(trama_where where, trama_value *trues);
 
 /* Appends a reduction over dims [n], or over all dims if n is 0. */
 trama_value *reduce_dims(trama_where where, const trama_op *op, trama_value *x, int n, const int *dims, bool keep_dim);

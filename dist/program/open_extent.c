@@ -74,8 +74,7 @@ static trama_status resolve_dims(trama_rule *rule, const trama_node *node, const
         for (int d = 0; d < rule->tensor[t].ndim; d++) {
             text why = {0};
             const int64_t extent = known[t].dim[d];
-            const rule_reach *reach = &rule->tensor[t].reach[d];
-            if (extent != TRAMA_ANY && rows == (reach->of_row || reach->of_dim))
+            if (extent != TRAMA_ANY && rows == reach_is_rows(&rule->tensor[t].reach[d]))
                 resolve_dim(rule, t, d, extent, &why);
             if (!why.at)
                 continue;
@@ -134,7 +133,7 @@ static fed_extent factors_fed(const trama_node *node, unsigned factors)
     return all;
 }
 
-/* A factor by dim d of operand t; power 0 where that dim does not tell. */
+/* A factor by dim d of operand t; 0 times where that dim does not tell. */
 static fed_extent fed_by(const trama_node *node, int factor, int t, int d)
 {
     const trama_rule *rule = node->rule;
@@ -146,7 +145,7 @@ static fed_extent fed_by(const trama_node *node, int factor, int t, int d)
     if (!has || node->in[t]->shape.dim[d] != TRAMA_ANY)
         return extent_known(0);
     const fed_extent fed = dim_fed(node->in[t], d);
-    if (reach->of_row || reach->of_dim)
+    if (reach_is_rows(reach))
         return extent_times(extent_times(fed, factors_fed(node, reach->of_dim), 1), factors_fed(node, reach->of_row),
                             -1);
     if (reach->own_extent)

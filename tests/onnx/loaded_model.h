@@ -37,6 +37,19 @@ static inline void unload(loaded *l)
     trama_program_destroy(&l->p);
 }
 
+static inline void check_shape(const loaded *l, const char *name, trama_shape shape)
+{
+    demand(trama_shape_equal(trama_value_shape(trama_onnx_find(l->model, name)), shape), "the shape of '%s'", name);
+}
+
+/* The model loads, and its y has that shape. */
+static inline void loads_as(const maker *m, trama_shape shape)
+{
+    loaded l = load(m);
+    check_shape(&l, "y", shape);
+    unload(&l);
+}
+
 /* Loading fails with that status, and the message names the parts; the list ends with NULL. */
 static inline void refuses(const maker *m, const trama_onnx_options *options, trama_status status,
                            const char *const *parts)

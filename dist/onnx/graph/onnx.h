@@ -159,8 +159,6 @@ trama_value *build_constant(onnx_node *n, trama_dtype dtype, trama_shape shape, 
 trama_value *build_arange(onnx_node *n, trama_dtype dtype, int64_t count, int ndim, int dim); /* 0, 1, .. along dim */
 /* The same [extent], for an extent that is only known when fed: for dim d of the result, by its origin. */
 trama_value *build_count(onnx_node *n, trama_dtype dtype, int64_t origin, int d);
-/* Whether dim d of x has the extent of that origin. */
-bool build_is_extent(const onnx_node *n, const trama_value *x, int d, int64_t origin);
 trama_value *build_reshaped(onnx_node *n, trama_value *x, int at, int ndim); /* x [c] to [1, .., c, .., 1] */
 trama_shape shape_without(trama_shape shape, unsigned dims);
 

@@ -19,15 +19,21 @@ static bool find_factor(const rule_tensor *t, int factor, int *dim)
     return false;
 }
 
+/* The factor that a dim of a result has alone; -1 without one. */
+static int factor_alone(const trama_value *v, int d)
+{
+    const rule_dim *dim = v->kind == VALUE_RESULT ? &v->node->rule->tensor[v->node->op->n_in + v->result].dim[d] : NULL;
+    return dim && dim->n == 1 ? dim->factor[0] : -1;
+}
+
 /* Goes from a dim of a result to one of an operand. */
 static bool step_back(const trama_value **v, int *d)
 {
+    const int factor = factor_alone(*v, *d);
     const trama_node *node = (*v)->node;
-    const rule_dim *dim =
-        (*v)->kind == VALUE_RESULT ? &node->rule->tensor[node->op->n_in + (*v)->result].dim[*d] : NULL;
-    for (int i = 0; dim && dim->n == 1 && i < node->op->n_in; i++)
-        if (find_factor(&node->rule->tensor[i], dim->factor[0], d)) {
-            *v = node->in[i];
+    for (int t = 0; factor >= 0 && t < node->op->n_in; t++)
+        if (find_factor(&node->rule->tensor[t], factor, d)) {
+            *v = node->in[t];
             return true;
         }
     return false;
@@ -73,14 +79,12 @@ static bool step_over_rows(origin_dim *at, int t, int e)
 
 static bool step_over_merged(origin_dim *at)
 {
-    const trama_node *node = at->v->kind == VALUE_RESULT ? at->v->node : NULL;
-    const rule_dim *dim = node ? &node->rule->tensor[node->op->n_in + at->v->result].dim[at->d] : NULL;
-    for (int t = 0; dim && dim->n == 1 && t < node->op->n_in; t++)
-        for (int e = 0; e < node->rule->tensor[t].ndim; e++) {
-            const rule_reach *reach = &node->rule->tensor[t].reach[e];
-            if ((reach->of_row || reach->of_dim) && node->rule->tensor[t].dim[e].factor[0] == dim->factor[0])
+    const int factor = factor_alone(at->v, at->d);
+    const trama_node *node = at->v->node;
+    for (int t = 0; factor >= 0 && t < node->op->n_in; t++)
+        for (int e = 0; e < node->rule->tensor[t].ndim; e++)
+            if (reach_is_rows(&node->rule->tensor[t].reach[e]) && node->rule->tensor[t].dim[e].factor[0] == factor)
                 return step_over_rows(at, t, e);
-        }
     return false;
 }
 
@@ -162,8 +166,7 @@ static trama_value *multiples_at(trama_onnx *graph, const host_tensor *t, int64_
             element_set(t->dtype, times->data, i, (double)open_times(t->open[i]));
     trama_value *factors = trama_constant_at(where, graph->program, t->dtype, t->shape, times->data);
     host_free(times);
-    trama_value *extent = trama_sum_at(where, trama_cast_at(where, trues, TRAMA_I64), 0, NULL, false);
-    return trama_mul_at(where, factors, trama_cast_at(where, extent, t->dtype));
+    return trama_mul_at(where, factors, trama_cast_at(where, count_trues(where, trues), t->dtype));
 }
 
 /* The known numbers, plus the multiples of each extent wherever they stand; they are 0 in t. */

@@ -53,9 +53,10 @@ trama_value *build_count(onnx_node *n, trama_dtype dtype, int64_t origin, int d)
     return v && dtype != TRAMA_I64 ? trama_cast_at(n->where, v, dtype) : v;
 }
 
-bool build_is_extent(const onnx_node *n, const trama_value *x, int d, int64_t origin)
+/* Whether dim d of x has the extent of that origin. */
+static bool is_extent(const onnx_node *n, const trama_value *x, int d, int64_t origin)
 {
-    return d >= 0 && x->shape.dim[d] == TRAMA_ANY && onnx_origin(n->graph, x, d) == origin;
+    return x->shape.dim[d] == TRAMA_ANY && onnx_origin(n->graph, x, d) == origin;
 }
 
 /* ---- Ops ---- */
@@ -88,7 +89,7 @@ ONNX_BUILD(build_expand)
     int64_t origin[TRAMA_MAX_NDIM] = {0};
     const int more = x ? x->shape.ndim - list.n : 0;
     for (int i = 0; x && i < list.n; i++)
-        origin[more + i] = build_is_extent(n, x, more + i, list.open[i]) ? 0 : list.open[i];
+        origin[more + i] = is_extent(n, x, more + i, list.open[i]) ? 0 : list.open[i];
     out[0] = repeat_as_fed(n, x, origin);
 }
 

@@ -113,10 +113,10 @@ static bool is_computed(int64_t origin)
     return origin == OPEN_COMPUTED || open_times(origin) > 1;
 }
 
-/* The first open dim from `from` on that is not `without`. */
-static int open_dim(const extents *e, int from, int without)
+/* The first open dim from `from` on, the rest left out. */
+static int open_dim(const extents *e, int from)
 {
-    while (e->shape.dim[from] != TRAMA_ANY || from == without)
+    while (e->shape.dim[from] != TRAMA_ANY || from == e->rest)
         from++;
     return from;
 }
@@ -126,8 +126,7 @@ static int64_t left_beside(const extents *in, const extents *out, const between 
 {
     if (b->any[0] != 1 || b->any[1] != 1)
         return 0;
-    const int64_t from = in->origin[open_dim(in, b->from[0], -1)],
-                  to = out->origin[open_dim(out, b->from[1], out->rest)];
+    const int64_t from = in->origin[open_dim(in, b->from[0])], to = out->origin[open_dim(out, b->from[1])];
     int64_t all = b->known[0], others = b->known[1];
     if (from == OPEN_COMPUTED || open_base(from) != open_base(to) || !others ||
         !count_times(&all, open_times(from), INT64_MAX) || !count_times(&others, open_times(to), INT64_MAX))
@@ -135,35 +134,37 @@ static int64_t left_beside(const extents *in, const extents *out, const between 
     return all % others ? 0 : all / others;
 }
 
-/* The extent of the dim that is given as -1. */
+static bool rest_is(extents *out, between *b, int64_t extent, int64_t origin)
+{
+    out->shape.dim[out->rest] = extent;
+    out->origin[out->rest] = origin;
+    out->rest = -1;
+    if (extent == TRAMA_ANY)
+        b->any[1]++;
+    else
+        b->known[1] *= extent;
+    return true;
+}
+
+/* Works out the extent of the dim that is given as -1, so that there is no rest any more. */
 static bool set_rest(onnx_node *n, const extents *from, extents *out, between *b)
 {
-    const int64_t in = b->known[0], others = b->known[1], left = out->rest < 0 ? 0 : left_beside(from, out, b);
+    const int64_t in = b->known[0], others = b->known[1];
     if (out->rest < 0)
         return true;
-    if (left) {
-        out->shape.dim[out->rest] = left;
-        b->known[1] = others * left;
-        return true;
-    }
+    const int64_t left = left_beside(from, out, b);
+    if (left)
+        return rest_is(out, b, left, 0);
     for (int d = b->from[1]; d < b->to[1]; d++)
         if (is_computed(out->origin[d]))
             return node_fail(n, TRAMA_E_UNSUPPORTED,
                              "the extent -1 of the target is beside dim %d, which is computed of extents; give dims "
                              "extents in the options",
                              d);
-    if (b->any[0] == b->any[1] && others && in % others == 0) {
-        out->shape.dim[out->rest] = in / others;
-        b->known[1] = in;
-        return true;
-    }
-    if (others && in &&
-        (b->any[1] ? b->any[0] == b->any[1] + 1 && in == others : in % others == 0 || others % in == 0)) {
-        out->shape.dim[out->rest] = TRAMA_ANY;
-        out->origin[out->rest] = OPEN_COMPUTED;
-        b->any[1]++;
-        return true;
-    }
+    if (b->any[0] == b->any[1] && others && in % others == 0)
+        return rest_is(out, b, in / others, 0);
+    if (others && in && (b->any[1] ? b->any[0] == b->any[1] + 1 && in == others : in % others == 0 || others % in == 0))
+        return rest_is(out, b, TRAMA_ANY, OPEN_COMPUTED);
     return node_fail(n, TRAMA_E_SHAPE, "the extent -1 of the target cannot be worked out");
 }
 
@@ -181,7 +182,7 @@ static bool find_target(onnx_node *n, const extents *in, extents *out, between *
 static bool may_be(onnx_node *n, const extents *in, const extents *out, const between *b)
 {
     const bool one = b->any[0] == 1 && b->any[1] == 1, as_many = b->known[0] == b->known[1];
-    const int d = one ? open_dim(out, b->from[1], -1) : b->from[1];
+    const int d = one ? open_dim(out, b->from[1]) : b->from[1];
     const int64_t told = one ? out->origin[d] : 0;
     const int64_t all[] = {trama_shape_count(in->shape), trama_shape_count(out->shape)};
     const bool fed = all[0] == TRAMA_ANY || all[1] == TRAMA_ANY;
@@ -191,7 +192,7 @@ static bool may_be(onnx_node *n, const extents *in, const extents *out, const be
         return node_fail(n, TRAMA_E_UNSUPPORTED,
                          "extents that are only known when fed would become known ones, or the reverse");
     if ((b->any[0] > 1 && b->any[1] > 1) ||
-        (one && as_many && told != OPEN_COMPUTED && told != in->origin[open_dim(in, b->from[0], -1)]))
+        (one && as_many && told != OPEN_COMPUTED && told != in->origin[open_dim(in, b->from[0])]))
         return node_fail(n, TRAMA_E_UNSUPPORTED,
                          "dim %d of the target is another extent than the one of operand 0 in its place, and both are "
                          "only known when fed; give dims extents in the options",
@@ -226,7 +227,7 @@ static trama_value *find_like(trama_onnx *graph, const extents *out)
 static bool is_told(const extents *out, const between *b)
 {
     return b->any[1] > 1 || (b->any[1] == 1 && (b->any[0] > 1 || b->known[0] != b->known[1]) &&
-                             out->origin[open_dim(out, b->from[1], -1)] != OPEN_COMPUTED);
+                             out->origin[open_dim(out, b->from[1])] != OPEN_COMPUTED);
 }
 
 /* Where the dims that both have alike end, if that is to be said. */

@@ -53,7 +53,7 @@ void rule_settle(trama_rule *rule)
         for (int d = 0; d < rule->tensor[t].ndim; d++) {
             rule_reach *reach = &rule->tensor[t].reach[d];
             const int64_t row = rule_extent_of(rule, reach->of_row), dim = rule_extent_of(rule, reach->of_dim);
-            if ((!reach->of_row && !reach->of_dim) || row == TRAMA_ANY || dim == TRAMA_ANY)
+            if (!reach_is_rows(reach) || row == TRAMA_ANY || dim == TRAMA_ANY)
                 continue;
             const int64_t common = max_i64(1, common_divisor(row, dim));
             reach->stride = max_i64(1, row / common);

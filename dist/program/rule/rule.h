@@ -46,6 +46,12 @@ static inline bool reach_is_none(const rule_reach *r)
     return !r->before && !r->after && !r->own_extent;
 }
 
+/* Whether its rows have another length than those of the result. */
+static inline bool reach_is_rows(const rule_reach *r)
+{
+    return r->of_row || r->of_dim;
+}
+
 /* A dim that wraps around is read at most one extent beyond its ends. */
 static inline bool reach_fits(const rule_reach *r, int64_t n)
 {
