@@ -39,7 +39,7 @@ int mesh_find_hinted(const trama_mesh *mesh, int id, int position); /* the same;
 /* The mesh's own copy of a mask: equal masks have equal addresses; all ones is NULL. */
 const unsigned char *mesh_mask(const trama_mesh *mesh, const unsigned char *mask);
 
-/* Piece i of [0, n) along an axis: n w_i / sum(w) elements, rounded down, and the remainder one each to the first
+/* mesh_pieces.c: piece i of [0, n) along an axis: n w_i / sum(w) elements, rounded down, and the remainder one each to the first
  * pieces. mesh_piece_find returns the piece that holds x, 0 <= x < n. */
 void mesh_piece(const trama_mesh *mesh, int axis, int64_t n, int i, int64_t *lo, int64_t *length);
 void mesh_pieces(const trama_mesh *mesh, int axis, int64_t n, int64_t *begins); /* offsets [shape[axis] + 1] */
