@@ -8,142 +8,20 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "rule_attributes.h"
 
 static const trama_where nowhere = {NULL, 0}; /* the user's lines are those of the shell */
-
-typedef struct building {
-    const rule_op *asked;
-    const trama_op *op;
-    trama_program *program;
-    trama_value *in[TRAMA_MAX_OPERANDS];
-} building;
-
-/* ---- Attributes ---- */
-
-/* The value of an attribute, or NULL where it is not given. */
-static const char *value_of(const building *b, const char *name)
-{
-    size_t length = strlen(name);
-    for (int i = 0; i < b->asked->n_attributes; i++)
-        if (!strncmp(b->asked->attribute[i], name, length) && b->asked->attribute[i][length] == '=')
-            return b->asked->attribute[i] + length + 1;
-    return NULL;
-}
-
-static const char *option_of(const char *name)
-{
-    static char option[48];
-    snprintf(option, sizeof option, "--attr %s", name);
-    return option;
-}
-
-static bool flag(const building *b, const char *name)
-{
-    static const char *const words[] = {"0", "1"};
-    const char *text = value_of(b, name);
-    return text && argument_word(b->asked->state, option_of(name), text, 2, words) == 1;
-}
-
-/* Dims of an operand of ndim dims, from `low` on; returns how many are given. */
-static int dims(const building *b, const char *name, int ndim, int low, int *list)
-{
-    int64_t numbers[TRAMA_MAX_NDIM];
-    const char *text = value_of(b, name);
-    if (!text)
-        return 0;
-    if (!ndim)
-        argp_error(b->asked->state, "--attr %s '%s': in0 has no dims", name, text);
-    int n = argument_list(b->asked->state, option_of(name), text, low, ndim - 1, TRAMA_MAX_NDIM, numbers);
-    for (int i = 0; i < n; i++)
-        list[i] = (int)numbers[i];
-    return n;
-}
-
-/* The dims to reduce, each once; no attribute, or "none": all. */
-static int reduced_dims(const building *b, int ndim, int *list)
-{
-    unsigned seen = 0;
-    const char *text = value_of(b, "axis");
-    int n = text && !strcmp(text, "none") ? 0 : dims(b, "axis", ndim, -ndim, list);
-    for (int i = 0; i < n; i++) {
-        list[i] += list[i] < 0 ? ndim : 0;
-        if (seen >> list[i] & 1)
-            argp_error(b->asked->state, "--attr axis '%s': names dim %d twice", value_of(b, "axis"), list[i]);
-        seen |= 1u << list[i];
-    }
-    return n;
-}
-
-/* The dim along which an op goes; not given: the last. */
-static int one_dim(const building *b)
-{
-    int ndim = trama_value_shape(b->in[0]).ndim, dim = ndim - 1;
-    if (!ndim)
-        argp_error(b->asked->state, "%s --in '%s': in0 has no dims", b->asked->name, b->asked->in_text[0]);
-    const char *text = value_of(b, "axis");
-    if (text)
-        dim = (int)argument_integer(b->asked->state, "--attr axis", text, -ndim, ndim - 1);
-    return dim < 0 ? dim + ndim : dim;
-}
-
-static trama_shape shape_wanted(const building *b)
-{
-    const char *text = value_of(b, "shape");
-    if (!text)
-        argp_error(b->asked->state, "%s: --attr shape=N,N is missing", b->asked->name);
-    return argument_shape(b->asked->state, "--attr shape", text);
-}
 
 /* ---- Builders ---- */
 
 static trama_value *build_matmul(const building *b)
 {
-    return trama_matmul_at(nowhere, b->in[0], b->in[1], flag(b, "trans_x"), flag(b, "trans_y"));
+    return trama_matmul_at(nowhere, b->in[0], b->in[1], attribute_flag(b, "trans_x"), attribute_flag(b, "trans_y"));
 }
 
 static trama_value *build_softmax(const building *b)
 {
-    return trama_softmax_at(nowhere, b->in[0], one_dim(b));
-}
-
-/* The slots of an attribute: its place among the names of the op, of which "shape[8]" has eight; reals stand behind a
- * bar. */
-typedef struct slots {
-    bool real;
-    int first, count;
-} slots;
-
-/* Goes on to the next name, its n letters at *at; false behind the last one. All zero to begin with. */
-static bool next_slots(const char **at, size_t *n, slots *s)
-{
-    *at += strcspn(*at, " ");
-    *at += strspn(*at, " ");
-    s->first += s->count;
-    if (**at == '|') {
-        *at += strspn(*at, "| ");
-        *s = (slots){.real = true};
-    }
-    *n = strcspn(*at, " [");
-    s->count = (*at)[*n] == '[' ? atoi(*at + *n + 1) : 1;
-    return **at;
-}
-
-static slots slots_of(const trama_op *op, const char *name, size_t length)
-{
-    char names[256];
-    const char *at = names;
-    slots s = {0};
-    size_t n;
-    snprintf(names, sizeof names, " %s", op->attributes);
-    while (next_slots(&at, &n, &s))
-        if (n == length && !strncmp(at, name, n))
-            return s;
-    abort(); /* the table below and ops.def differ */
-}
-
-static int slot_of(const trama_op *op, const char *name)
-{
-    return slots_of(op, name, strlen(name)).first;
+    return trama_softmax_at(nowhere, b->in[0], attribute_axis(b));
 }
 
 static trama_value *apply(const building *b, const trama_attributes *attributes)
@@ -154,7 +32,7 @@ static trama_value *apply(const building *b, const trama_attributes *attributes)
 static trama_value *build_softmax_grad(const building *b)
 {
     trama_attributes a = {0};
-    a.integer[slot_of(b->op, "axis")] = one_dim(b);
+    a.integer[attribute_slot(b->op, "axis")] = attribute_axis(b);
     return apply(b, &a);
 }
 
@@ -162,9 +40,9 @@ static trama_value *build_softmax_grad(const building *b)
 static trama_value *build_place(const building *b)
 {
     trama_attributes a = {0};
-    a.integer[slot_of(b->op, "axes")] = (int64_t)1 << one_dim(b);
-    a.integer[slot_of(b->op, "keep_dim")] = flag(b, "keepdim");
-    a.integer[slot_of(b->op, "last")] = flag(b, "last");
+    a.integer[attribute_slot(b->op, "axes")] = (int64_t)1 << attribute_axis(b);
+    a.integer[attribute_slot(b->op, "keep_dim")] = attribute_flag(b, "keepdim");
+    a.integer[attribute_slot(b->op, "last")] = attribute_flag(b, "last");
     return apply(b, &a);
 }
 
@@ -172,33 +50,33 @@ static trama_value *build_place(const building *b)
 static trama_value *build_reduction(const building *b)
 {
     trama_attributes a = {0};
-    int ndim = trama_value_shape(b->in[b->op->n_in - 1]).ndim, list[TRAMA_MAX_NDIM], n = reduced_dims(b, ndim, list);
-    int64_t *mask = &a.integer[slot_of(b->op, "axes")];
+    int ndim = trama_value_shape(b->in[b->op->n_in - 1]).ndim, list[TRAMA_MAX_NDIM], n = attribute_axes(b, ndim, list);
+    int64_t *mask = &a.integer[attribute_slot(b->op, "axes")];
     *mask = n ? 0 : ((int64_t)1 << ndim) - 1;
     for (int i = 0; i < n; i++)
         *mask |= (int64_t)1 << list[i];
-    a.integer[slot_of(b->op, "keep_dim")] = flag(b, "keepdim");
+    a.integer[attribute_slot(b->op, "keep_dim")] = attribute_flag(b, "keepdim");
     return apply(b, &a);
 }
 
 static trama_value *build_transpose(const building *b)
 {
     int ndim = trama_value_shape(b->in[0]).ndim, perm[TRAMA_MAX_NDIM];
-    int n = dims(b, "perm", ndim, 0, perm);
+    int n = attribute_dims(b, "perm", ndim, 0, perm);
     if (n && n != ndim)
-        argp_error(b->asked->state, "--attr perm '%s': names %d dims, in0 has %d", value_of(b, "perm"), n, ndim);
+        argp_error(b->asked->state, "--attr perm '%s': names %d dims, in0 has %d", attribute_value(b, "perm"), n, ndim);
     return trama_transpose_at(nowhere, b->in[0], n ? perm : NULL);
 }
 
 static trama_value *build_reshape(const building *b)
 {
-    return b->op->n_in == 2 ? trama_reshape_like_at(nowhere, b->in[0], shape_wanted(b), b->in[1])
-                            : trama_reshape_at(nowhere, b->in[0], shape_wanted(b));
+    return b->op->n_in == 2 ? trama_reshape_like_at(nowhere, b->in[0], attribute_shape(b), b->in[1])
+                            : trama_reshape_at(nowhere, b->in[0], attribute_shape(b));
 }
 
 static trama_value *build_cast(const building *b)
 {
-    const char *text = value_of(b, "dtype");
+    const char *text = attribute_value(b, "dtype");
     trama_dtype dtype = TRAMA_F64;
     if (text && trama_dtype_parse(text, &dtype))
         argp_error(b->asked->state, "--attr dtype '%s': %s", text, trama_error());
@@ -207,8 +85,8 @@ static trama_value *build_cast(const building *b)
 
 static double number(const building *b, const char *name, double otherwise)
 {
-    const char *text = value_of(b, name);
-    return text ? argument_number(b->asked->state, option_of(name), text) : otherwise;
+    const char *text = attribute_value(b, name);
+    return text ? argument_number(b->asked->state, attribute_option(name), text) : otherwise;
 }
 
 static trama_value *build_scale(const building *b)
@@ -233,19 +111,19 @@ static trama_value *build_scalar_div(const building *b)
 
 static trama_value *build_fill(const building *b)
 {
-    return trama_fill_at(nowhere, b->program, TRAMA_F32, shape_wanted(b), 0);
+    return trama_fill_at(nowhere, b->program, TRAMA_F32, attribute_shape(b), 0);
 }
 
 static trama_value *build_uniform(const building *b)
 {
-    return trama_uniform_fixed_at(nowhere, b->program, TRAMA_F32, shape_wanted(b), 0, 1, 0, 0, 0);
+    return trama_uniform_fixed_at(nowhere, b->program, TRAMA_F32, attribute_shape(b), 0, 1, 0, 0, 0);
 }
 
 static void write_shape(const building *b, trama_attributes *a)
 {
-    const trama_shape shape = shape_wanted(b);
-    a->integer[slot_of(b->op, "ndim")] = shape.ndim;
-    memcpy(&a->integer[slot_of(b->op, "shape")], shape.dim, (size_t)shape.ndim * sizeof *shape.dim);
+    const trama_shape shape = attribute_shape(b);
+    a->integer[attribute_slot(b->op, "ndim")] = shape.ndim;
+    memcpy(&a->integer[attribute_slot(b->op, "shape")], shape.dim, (size_t)shape.ndim * sizeof *shape.dim);
 }
 
 static trama_value *build_draw(const building *b)
@@ -259,9 +137,9 @@ static trama_value *build_arange(const building *b)
 {
     trama_attributes a = {0};
     write_shape(b, &a);
-    a.integer[slot_of(b->op, "dtype")] = TRAMA_F32;
-    a.real[slot_of(b->op, "start")] = number(b, "start", 0);
-    a.real[slot_of(b->op, "step")] = number(b, "step", 1);
+    a.integer[attribute_slot(b->op, "dtype")] = TRAMA_F32;
+    a.real[attribute_slot(b->op, "start")] = number(b, "start", 0);
+    a.real[attribute_slot(b->op, "step")] = number(b, "step", 1);
     return apply(b, &a);
 }
 
@@ -271,13 +149,13 @@ static trama_value *build_by_name(const building *b)
     trama_attributes a = {0};
     for (int i = 0; i < b->asked->n_attributes; i++) {
         const char *text = b->asked->attribute[i], *numbers = strchr(text, '=') + 1;
-        const slots s = slots_of(b->op, text, (size_t)(numbers - 1 - text));
+        const op_slots s = attribute_slots(b->op, text, (size_t)(numbers - 1 - text));
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)(numbers - 1 - text), text);
         if (s.real)
-            a.real[s.first] = argument_number(b->asked->state, option_of(name), numbers);
+            a.real[s.first] = argument_number(b->asked->state, attribute_option(name), numbers);
         else
-            argument_list(b->asked->state, option_of(name), numbers, INT64_MIN, INT64_MAX, s.count,
+            argument_list(b->asked->state, attribute_option(name), numbers, INT64_MIN, INT64_MAX, s.count,
                           &a.integer[s.first]);
     }
     return apply(b, &a);
@@ -325,21 +203,6 @@ static const known_op known_ops[] = {
     {"select", "", .build = build_by_name, .bools = 1 << 0},
 };
 
-/* The names of an op's attributes, with blanks between; kept until the next call. */
-static const char *names_of(const trama_op *op)
-{
-    static char words[256];
-    char names[256];
-    const char *at = names;
-    slots s = {0};
-    size_t n, length = 0;
-    snprintf(names, sizeof names, " %s", op->attributes ? op->attributes : "");
-    words[0] = 0;
-    while (next_slots(&at, &n, &s))
-        length += (size_t)snprintf(words + length, sizeof words - length, "%s%.*s", length ? " " : "", (int)n, at);
-    return words;
-}
-
 static known_op what_is_known(const char *name)
 {
     for (size_t i = 0; i < sizeof known_ops / sizeof *known_ops; i++)
@@ -348,7 +211,7 @@ static known_op what_is_known(const char *name)
     const trama_op *op = trama_op_find(name);
     if (op && !strcmp(op->attributes, "axes keep_dim"))
         return (known_op){.name = name, .attributes = "axis keepdim", .build = build_reduction};
-    return (known_op){.name = name, .attributes = op ? names_of(op) : "", .build = build_by_name};
+    return (known_op){.name = name, .attributes = op ? attribute_names(op) : "", .build = build_by_name};
 }
 
 const char *op_attributes(const char *name)
