@@ -125,13 +125,20 @@ static void find_path(trama_rehearsal *r, const simulated *s)
 
 /* ---- Times ---- */
 
+/* The last run ends sooner than those before it, among whose last steps the first ones of the next run are. */
+static double seconds_of_run(const simulated *s)
+{
+    const int intervals = s->runs > 2 ? s->runs - 2 : s->runs - 1;
+    return intervals ? (s->run_ends[intervals] - s->run_ends[0]) / intervals : s->run_ends[0];
+}
+
 void rehearsal_take(trama_rehearsal *r, const simulated *s)
 {
     trama_rehearsal_report *to = &r->report;
     double moving = 0, exposed = 0, workers = 0, busy = 0;
-    const double first = s->run_ends[0], last = s->run_ends[s->runs - 1];
+    const double last = s->run_ends[s->runs - 1];
     to->seconds = last;
-    to->step_seconds = s->runs > 1 ? (last - first) / (s->runs - 1) : last;
+    to->step_seconds = seconds_of_run(s);
     for (int i = 0; i < s->workers.n; i++)
         workers += s->workers.at[i].place >= 0;
     for (int i = 0; i < s->n_ranks; i++) {

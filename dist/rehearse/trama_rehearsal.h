@@ -128,7 +128,8 @@ typedef struct trama_rehearsal_report {
     size_t size;         /* set by the caller, or 0 */
     int ranks, runs;     /* that were simulated */
     double seconds;      /* from the first task to the last */
-    double step_seconds; /* of a run: seconds of one; of several, the mean between the ends of the first and the last */
+    double step_seconds; /* of a run: seconds of one; of two, between their ends; of n, between the ends of the first and
+                            of the last but one, over n - 2, since the last one has no run behind it */
     double idle;         /* share of the workers' time without a task or message, 0 to 1 */
     double hidden;       /* share of the time in which a rank has messages under way while a task runs; 1 without any */
     int64_t steps, messages, bytes; /* of a run, all ranks: steps of the plans; messages, and their bytes */

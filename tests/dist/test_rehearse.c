@@ -173,6 +173,35 @@ START_TEST(operands_in_the_cache_come_at_its_rate)
 }
 END_TEST
 
+static trama_value *by_rows(trama_program *p, const trama_mesh *mesh, const char *name, int64_t columns)
+{
+    return trama_shard(trama_parameter(p, name, TRAMA_F64, TRAMA_SHAPE(100, columns), NULL), mesh, "S(0)");
+}
+
+/* The product of a run goes before the last two sums of the run before it, on which no message waits. So each run but
+ * the last one ends with work of the next. */
+START_TEST(a_run_takes_as_long_however_many_there_are)
+{
+    const char node[] = "kind n\n ranks 2\n cores 2\n core f64 1Gflop/s\n core memory 1GB/s\n task 0s\n submit 0s\n "
+                        "message 0s\n local 1TB/s 1ns\n nodes 1 n";
+    static const int runs[] = {3, 4, 12};
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("2");
+    trama_value *x = by_rows(p, mesh, "x", 1), *more = by_rows(p, mesh, "more", 10),
+                *less = by_rows(p, mesh, "less", 10);
+    trama_value *y = trama_matmul(by_rows(p, mesh, "w", 100), x), *next = trama_mul(y, trama_sum(y));
+    trama_target *t = trama_target_create(p, "t", trama_assign(x, next), trama_assign(more, trama_add(more, next)),
+                                          trama_assign(less, trama_sub(less, next)));
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        const trama_rehearsal_report f = report_on(t, node, &(trama_rehearsal_options){.runs = runs[i]});
+        ck_assert_double_gt(f.work_seconds, 70e-6);
+        ck_assert_double_eq_tol(f.step_seconds, f.work_seconds, 1e-8);
+    }
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
 static trama_status never_run(const trama_call *call)
 {
     (void)call;
@@ -459,6 +488,7 @@ int main(void)
                                   rates_are_found_by_the_name_of_the_op,
                                   sums_of_terms_have_the_rates_of_additions,
                                   operands_in_the_cache_come_at_its_rate,
+                                  a_run_takes_as_long_however_many_there_are,
                                   ops_of_the_program_share_rates,
                                   what_another_rank_lends_has_a_rate,
                                   attention_counts_the_features_of_both_products,

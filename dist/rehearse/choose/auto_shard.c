@@ -151,7 +151,7 @@ static trama_status try(auto_shard *s, attempt *a)
 {
     trama_rehearsal *r;
     const trama_rehearsal_options o = {.ranks = s->o.processes < s->cluster->ranks ? s->o.processes : s->cluster->ranks,
-                                       .runs = 2,
+                                       .runs = 3,
                                        .any = s->o.any,
                                        .nominal = s->o.nominal};
     trama_rehearsal_report report = {.size = sizeof report};
