@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "auto_option.h"
 #include "checkpoint_options.h"
 #include "must.h"
 #include "progress.h"
@@ -19,6 +20,7 @@ typedef struct options {
     int64_t n, band, lag, most;
     double tolerance;
     const char *solution; /* a file; NULL */
+    const char *machine;  /* of --auto, and then mesh is NULL */
     trama_mesh *mesh;
     plan_form plan;
     checkpoint_options checkpoint;
@@ -105,11 +107,16 @@ static trama_value *known_solution(trama_program *program, int64_t n)
 
 /* ---- The program ---- */
 
-static trama_value *vector(const solver *s, const char *name, const options *o)
+/* A state of n rows in the layout that lay writes for a mesh, where there is one. */
+static trama_value *laid(const solver *s, const char *name, const options *o, int64_t columns,
+                         void (*lay)(char *, size_t, int))
 {
+    trama_value *state = trama_state(s->program, name, TRAMA_F64, TRAMA_SHAPE(o->n, columns), NULL);
     char layout[256];
-    lay_vector(layout, sizeof layout, trama_mesh_ndim(o->mesh));
-    return trama_shard(trama_state(s->program, name, TRAMA_F64, TRAMA_SHAPE(o->n, 1), NULL), o->mesh, layout);
+    if (!o->mesh)
+        return state;
+    lay(layout, sizeof layout, trama_mesh_ndim(o->mesh));
+    return trama_shard(state, o->mesh, layout);
 }
 
 static trama_value *scalar(const solver *s, const char *name, trama_dtype dtype)
@@ -119,13 +126,10 @@ static trama_value *scalar(const solver *s, const char *name, trama_dtype dtype)
 
 static void record_state(solver *s, const options *o)
 {
-    char layout[256];
-    lay_matrix(layout, sizeof layout, trama_mesh_ndim(o->mesh));
-    s->matrix = trama_state(s->program, "A", TRAMA_F64, TRAMA_SHAPE(o->n, o->n), NULL);
-    trama_shard(s->matrix, o->mesh, layout);
-    s->x = vector(s, "x", o);
-    s->r = vector(s, "r", o);
-    s->p = vector(s, "p", o);
+    s->matrix = laid(s, "A", o, o->n, lay_matrix);
+    s->x = laid(s, "x", o, 1, lay_vector);
+    s->r = laid(s, "r", o, 1, lay_vector);
+    s->p = laid(s, "p", o, 1, lay_vector);
     s->rho = scalar(s, "rho", TRAMA_F64);
     s->limit = scalar(s, "limit", TRAMA_F64);
     s->taken = scalar(s, "taken", TRAMA_I64);
@@ -222,6 +226,7 @@ static bool solve(trama_context *context, const options *o)
     solver s = record(o);
     trama_executable *executable;
     bool solved = true;
+    auto_choose(context, s.step, o->machine, 0);
     must(trama_compile(context, s.program, &executable));
     if (o->plan == PLAN_REHEARSAL) {
         plan_rehearse(context, s.step, (trama_rehearsal_options){.any = 1, .reads = 1});
@@ -230,11 +235,11 @@ static bool solve(trama_context *context, const options *o)
     } else {
         make_matrix(context, executable, s.matrix, o);
         const outcome found = iterate(context, executable, &s, o);
-        char *mesh = trama_mesh_text(o->mesh);
+        char *mesh = o->mesh ? trama_mesh_text(o->mesh) : NULL;
         if (trama_context_rank(context) == 0)
             printf("n %lld, mesh %s: %lld iterations, relative residual %.2e, largest error %.2e, %.3f ms an iteration "
                    "(%lld submitted)\n",
-                   (long long)o->n, mesh, (long long)found.taken, found.residual, found.error,
+                   (long long)o->n, mesh ? mesh : "chosen", (long long)found.taken, found.residual, found.error,
                    1e3 * found.seconds / fmax(1, (double)(found.submitted - found.before)), (long long)found.submitted);
         trama_text_free(&mesh);
         if (o->solution)
@@ -269,6 +274,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &o->plan;
         state->child_inputs[1] = &o->checkpoint;
+        state->child_inputs[2] = &o->machine;
         return 0;
     case 'n':
         o->n = argument_integer(state, "--n", text, 1, 1 << 20);
@@ -299,7 +305,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 int main(int argc, char **argv)
 {
-    const struct argp_child children[] = {{.argp = &run_argp}, {.argp = &checkpoint_argp}, {0}};
+    const struct argp_child children[] = {{.argp = &run_argp}, {.argp = &checkpoint_argp}, {.argp = &auto_argp}, {0}};
     const struct argp parser = {.options = argp_options,
                                 .parser = parse_option,
                                 .children = children,
@@ -308,6 +314,8 @@ int main(int argc, char **argv)
     o.checkpoint.states = "x,r,p,rho,limit,taken"; /* the matrix is made anew */
     o.mesh = trama_mesh_create("1");
     argp_parse(&parser, argc, argv, 0, NULL, &o);
+    if (o.machine)
+        trama_mesh_destroy(&o.mesh);
 
     trama_context *context = NULL;
     must(trama_start(NULL, &context));

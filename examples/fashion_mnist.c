@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "auto_option.h"
 #include "checkpoint_options.h"
 #include "dataset.h"
-#include "machine_file.h"
 #include "must.h"
 #include "optimizer_options.h"
 #include "progress.h"
@@ -49,17 +49,11 @@ enum {
     KEY_NO_SHUFFLE,
     KEY_DATA,
     KEY_STREAM,
-    KEY_LOG,
-    KEY_AUTO
+    KEY_LOG
 };
 
 static const struct argp_option argp_options[] = {
     {"mesh", KEY_MESH, "SPEC", 0, "1, dp=2, mp=2, dp=2,mp=2, ...: dp splits the batch, mp the layers (1)", 0},
-    {"auto", KEY_AUTO, "MACHINE", 0,
-     "Instead of --mesh: choose mesh and layouts by the times that this job's ranks would take on the machine of a "
-     "file "
-     "(trama calibrate writes one), or builtin; print a table",
-     0},
     {"hidden", KEY_HIDDEN, "N,...", 0, "Widths of the hidden layers (512,256)", 0},
     {"batch", KEY_BATCH, "N", 0, "Samples of a step (128)", 0},
     {"merge", KEY_MERGE, "K", 0, "Gradients of K steps are merged into one update; a step is a micro-step then (1)", 0},
@@ -93,6 +87,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         state->child_inputs[0] = &o->optimizer;
         state->child_inputs[1] = &o->plan;
         state->child_inputs[2] = &o->checkpoint;
+        state->child_inputs[3] = &o->machine;
         return 0;
     case KEY_MESH:
         trama_mesh_destroy(&o->mesh);
@@ -129,9 +124,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case KEY_STREAM:
         o->stream = text;
         return 0;
-    case KEY_AUTO:
-        o->machine = text;
-        return 0;
     case KEY_LOG:
         o->log = text;
         return 0;
@@ -152,7 +144,7 @@ static options parse(int argc, char **argv)
                  .compute = TRAMA_F32,
                  .seed = 1};
     const struct argp_child children[] = {
-        {.argp = &optimizer_argp}, {.argp = &run_argp}, {.argp = &checkpoint_argp}, {0}};
+        {.argp = &optimizer_argp}, {.argp = &run_argp}, {.argp = &checkpoint_argp}, {.argp = &auto_argp}, {0}};
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
     if (o.machine)
@@ -502,14 +494,6 @@ static void train_and_test(const job *j, const dataset *samples, const dataset *
                (double)t.samples / seconds);
 }
 
-static void choose_for_ranks(const job *j)
-{
-    const int ranks = trama_context_ranks(j->context);
-    trama_cluster *cluster = machine_read(j->o->machine, ranks);
-    choose_layouts(j->m->train, cluster, (trama_auto_options){.processes = ranks, .any = j->o->batch}, j->speaks);
-    trama_cluster_destroy(&cluster);
-}
-
 int main(int argc, char **argv)
 {
     options o = parse(argc, argv);
@@ -527,8 +511,7 @@ int main(int argc, char **argv)
         dataset_write(&samples, o.stream, o.dtype);
     j.context = context;
     j.speaks = trama_context_rank(context) == 0;
-    if (o.machine)
-        choose_for_ranks(&j);
+    auto_choose(context, m.train, o.machine, o.batch);
     must(trama_compile(context, m.program, &j.executable));
     if (o.plan) {
         feed_once(&j, &samples);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arguments.h"
+#include "auto_option.h"
 #include "must.h"
 #include "optimizer_options.h"
 #include "progress.h"
@@ -23,8 +24,8 @@ typedef struct options {
     int64_t blocks, features, batch, length, steps;
     uint64_t seed;
     optimizer_options optimizer;
-    plan_form plan; /* print it, and do not train */
-    const char *text;
+    plan_form plan;             /* print it, and do not train */
+    const char *text, *machine; /* machine: of --auto, and then mesh is NULL */
 } options;
 
 enum { KEY_MESH = 256, KEY_BLOCKS, KEY_FEATURES, KEY_BATCH, KEY_LENGTH, KEY_STEPS, KEY_SEED, KEY_TEXT };
@@ -55,6 +56,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &o->optimizer;
         state->child_inputs[1] = &o->plan;
+        state->child_inputs[2] = &o->machine;
         return 0;
     case KEY_MESH:
         trama_mesh_destroy(&o->mesh);
@@ -98,10 +100,12 @@ static options parse(int argc, char **argv)
                  .steps = 200,
                  .seed = 1,
                  .text = "/usr/share/common-licenses/GPL-3"};
-    const struct argp_child children[] = {{.argp = &optimizer_argp}, {.argp = &run_argp}, {0}};
+    const struct argp_child children[] = {{.argp = &optimizer_argp}, {.argp = &run_argp}, {.argp = &auto_argp}, {0}};
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
-    if (!o.mesh)
+    if (o.machine)
+        trama_mesh_destroy(&o.mesh);
+    else if (!o.mesh)
         o.mesh = trama_mesh_create("1");
     return o;
 }
@@ -117,10 +121,10 @@ typedef struct model {
     trama_target *train;
 } model;
 
-/* Lays a value out where the mesh has the axis that the layout names. */
+/* Lays a value out where the mesh has the axis that the layout names; not where there is no mesh. */
 static void split(trama_value *value, const trama_mesh *mesh, const char *axis, const char *layout)
 {
-    for (int i = 0; i < trama_mesh_ndim(mesh); i++)
+    for (int i = 0; mesh && i < trama_mesh_ndim(mesh); i++)
         if (trama_mesh_axis_name(mesh, i) && !strcmp(trama_mesh_axis_name(mesh, i), axis))
             trama_shard(value, mesh, layout);
 }
@@ -280,6 +284,7 @@ int main(int argc, char **argv)
     trama_context *context = NULL;
     trama_executable *executable = NULL;
     must(trama_start(NULL, &context));
+    auto_choose(context, m.train, o.machine, 0);
     must(trama_compile(context, m.program, &executable));
     if (o.plan) {
         feed(&m, executable, &text);

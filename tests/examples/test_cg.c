@@ -136,6 +136,23 @@ START_TEST(and_on_every_number_of_ranks)
 END_TEST
 #endif
 
+/* Without a mesh, on layouts that are chosen for a machine. */
+START_TEST(chosen_layouts_take_the_iterations_of_plain_loops)
+{
+    double *x = calloc((size_t)dense.n, sizeof *x);
+    const int iterations = plain_cg(dense.n, dense.band, dense.tolerance, x);
+    for (int ranks = 1; ranks <= (TRAMA_HAVE_MPI ? 2 : 1); ranks++) {
+        const outcome *o =
+            run("%s./cg --n %d --tolerance %g --auto builtin", ranks > 1 ? MPIRUN "2 " : "", dense.n, dense.tolerance);
+        ck_assert_msg(contains(text_of(o), ranks > 1 ? "dp=2" : "dp=1") && contains(o->text, "chosen"), "%s", o->text);
+        const printed p = printed_by(o);
+        ck_assert_msg(p.iterations == iterations && !strcmp(p.mesh, "chosen"), "%s", o->text);
+        ck_assert_msg(p.error < 1e-8, "error %g", p.error);
+    }
+    free(x);
+}
+END_TEST
+
 /* Steps after the end change nothing, not even where r has become 0. */
 START_TEST(late_steps_do_no_harm)
 {
@@ -161,8 +178,9 @@ START_TEST(what_is_not_solved_says_so)
 END_TEST
 
 #if TRAMA_HAVE_MPI
-TESTS(iterations_and_solution_are_the_plain_ones_on_every_mesh, and_on_every_number_of_ranks, late_steps_do_no_harm,
-      what_is_not_solved_says_so)
+TESTS(iterations_and_solution_are_the_plain_ones_on_every_mesh, and_on_every_number_of_ranks,
+      chosen_layouts_take_the_iterations_of_plain_loops, late_steps_do_no_harm, what_is_not_solved_says_so)
 #else
-TESTS(iterations_and_solution_are_the_plain_ones_on_every_mesh, late_steps_do_no_harm, what_is_not_solved_says_so)
+TESTS(iterations_and_solution_are_the_plain_ones_on_every_mesh, chosen_layouts_take_the_iterations_of_plain_loops,
+      late_steps_do_no_harm, what_is_not_solved_says_so)
 #endif

@@ -59,6 +59,22 @@ START_TEST(every_mesh_learns_the_same)
 }
 END_TEST
 
+/* Without a mesh, on layouts that are chosen for a machine. */
+START_TEST(chosen_layouts_learn_the_same)
+{
+    const char *text = write_text();
+    losses wanted = losses_of(run("./transformer " SIZES "--steps 10 --text '%s' 2>/dev/null", text));
+    for (int ranks = 1; ranks <= (TRAMA_HAVE_MPI ? 2 : 1); ranks++) {
+        const outcome *o = run("%s./transformer " SIZES "--steps 10 --auto builtin --text '%s' 2>/dev/null",
+                               ranks > 1 ? MPIRUN "2 " : "", text);
+        ck_assert_msg(contains(text_of(o), "split weights") == (ranks > 1) && contains(o->text, "chosen"), "%s",
+                      o->text);
+        losses l = losses_of(o);
+        ck_assert_msg(fabs(l.first - wanted.first) < 1e-3 && fabs(l.last - wanted.last) < 1e-3, "%s", o->text);
+    }
+}
+END_TEST
+
 START_TEST(the_plan_is_shown_instead_of_training)
 {
     const char *text = text_of(run("./transformer " SIZES "--mesh mp=2 --plan=steps --text '%s'", write_text()));
@@ -71,6 +87,8 @@ START_TEST(wrong_uses_are_told)
     static const wrong_use wrongs[] = {{" --features 48", "--features", "multiple of 32"},
                                        {" --blocks 0", "--blocks", "'0'"},
                                        {" --mesh pp=2", "--mesh", "pp"},
+                                       {" --auto ''", "--auto", "name of a file"},
+                                       {" --auto /nowhere/machine", "/nowhere/machine", "No such file"},
                                        {" --text /nowhere/text", "--text /nowhere/text", "name a text"},
                                        {" --text /dev/null", "--text /dev/null", "0 characters"},
                                        {" more", "more", "more"}};
@@ -80,4 +98,4 @@ START_TEST(wrong_uses_are_told)
 END_TEST
 
 TESTS(a_text_in_which_each_character_follows_from_the_last_is_learned, every_mesh_learns_the_same,
-      the_plan_is_shown_instead_of_training, wrong_uses_are_told)
+      chosen_layouts_learn_the_same, the_plan_is_shown_instead_of_training, wrong_uses_are_told)
