@@ -107,7 +107,7 @@ static void reason(const explaining *e, const layout_change *c)
 /* The bytes on the op's edges if it computes so, and nothing else changes. */
 static int64_t edges(explaining *e, const trama_node *node, const op_layouts *op)
 {
-    int64_t bytes = 0;
+    int64_t bytes = infer_reach_bytes(node, e->rules.of[node->id], op, e->nominal);
     for (int t = 0; t < node->op->n_in; t++) {
         const trama_value *v = node->in[t];
         if (node_reads(node, t))
@@ -128,7 +128,7 @@ static void other_way(explaining *e, const trama_node *node)
     int64_t least = INT64_MAX;
     if (node->op->alias || node->op->updates)
         return;
-    const op_candidates *c = candidates_of(&e->candidates, node, e->rules.of[node->id], e->l->op[node->id]);
+    const op_candidates *c = candidates_of(&e->candidates, node, e->rules.of[node->id], e->l->op[node->id], e->nominal);
     for (int i = 1; i < c->list.n; i++) {
         const int64_t bytes = edges(e, node, &c->list.at[i]);
         if (bytes < least) {
@@ -150,10 +150,32 @@ static void other_way(explaining *e, const trama_node *node)
 
 /* ---- All changes ---- */
 
+static void begin_line(const explaining *e, const trama_node *node)
+{
+    text_add(e->out, "%s:%d: %s: ", node->where.file ? node->where.file : "?", node->where.line, node->op->name);
+}
+
+/* The op reads beyond the parts of its operands. */
+static void explain_reach(explaining *e, const trama_node *node, int64_t bytes)
+{
+    int n = 0;
+    begin_line(e, node);
+    for (int t = 0; t < node->op->n_in; t++) {
+        if (!rule_reaches(node->rule, t))
+            continue;
+        text_add(e->out, n++ ? " and " : "neighbours of ");
+        name_value(e->out, node->in[t]);
+        text_add(e->out, ", as ");
+        layout_text(e->out, e->l->op[node->id]->mesh, &e->l->op[node->id]->in[t]);
+    }
+    text_add(e->out, ": %lld B, since the op reads them", (long long)bytes);
+    other_way(e, node);
+    text_add(e->out, "\n");
+}
+
 static void explain(explaining *e, const layout_change *c, int64_t bytes)
 {
-    text_add(e->out, "%s:%d: %s: ", c->node->where.file ? c->node->where.file : "?", c->node->where.line,
-             c->node->op->name);
+    begin_line(e, c->node);
     name_value(e->out, c->value);
     text_add(e->out, ", from ");
     layout_text(e->out, c->from_mesh, c->from);
@@ -192,6 +214,11 @@ void explain_changes(text *out, const trama_program *program, const layouts *l, 
         const int64_t bytes = change_bytes(&e.bytes, &e.changes, i, e.nominal);
         if (bytes)
             explain(&e, &e.changes.at[i], bytes);
+    }
+    for (int i = 0; i < program->nodes.n; i++) {
+        const int64_t bytes = reach_bytes(program->nodes.at[i], l, e.nominal);
+        if (bytes)
+            explain_reach(&e, program->nodes.at[i], bytes);
     }
     search_layouts(program, l, nominal, &found);
     if (found.bytes)

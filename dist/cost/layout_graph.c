@@ -227,8 +227,8 @@ static void place_op(layout_graph *g, const trama_node *node, demands *d)
         place_operand(g, node->in[t], d);
     const int variable = g->variable_of_op[node->id] = min_sum_variable(g->problem, c->list.n);
     g->n_pinned += c->kept && !node->fixed && c->before->mesh->size > 1;
-    for (int i = 1; i < c->list.n; i++)
-        min_sum_costs(g->problem, variable)[i] = COST_OF_OTHER;
+    for (int i = 0; i < c->list.n; i++)
+        min_sum_costs(g->problem, variable)[i] = (double)c->reach[i] + (i ? COST_OF_OTHER : 0);
     for (int t = 0; t < node->op->n_in; t++) {
         const trama_value *v = node->in[t];
         const value_place *at = &g->value[v->id];
@@ -275,7 +275,7 @@ static void find_demands(layout_graph *g, demands *d)
             d->last[node->in[0]->id] = NULL;
             continue;
         }
-        g->op[i] = candidates_of(&g->candidates, node, g->rules.of[i], g->start->op[i]);
+        g->op[i] = candidates_of(&g->candidates, node, g->rules.of[i], g->start->op[i], g->tables.nominal);
         for (int t = 0; t < node->op->n_in; t++)
             if (node_reads(node, t) && !node_updates(node, t))
                 demand(g, d, node->in[t], g->start->op[i]->mesh, &g->op[i]->tensor[t].layouts);

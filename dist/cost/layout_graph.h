@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All completions of a program at once, as variables with states and costs of pairs of them.
  *
- * An op is a variable whose states are its candidates. A value without an annotation lies as the op makes it, or as an
- * input or a state in any split of its dims. Other values lie as completion has them. A pair is a change of layout
- * between the op that makes a value and an op that reads it.
+ * An op is a variable whose states are its candidates, with the bytes of neighbours as their costs. A value without an
+ * annotation lies as the op makes it, or as an input or a state in any split of its dims. Other values lie as
+ * completion has them. A pair is a change of layout between the op that makes a value and an op that reads it.
  *
  * Ops that need a value in one layout receive it once. The variable of a value's copies holds one copy beside the
  * value, which readers get for nothing. A reader in a third layout pays a share of its bytes, one in as many as may

@@ -41,7 +41,7 @@ static bool is_pinned(const trama_node *node, const trama_rule *rule, const op_l
 {
     bool pinned = node->fixed || node->op->follows || node->role == NODE_MERGE;
     for (int t = 0; t < rule->n_in + rule->n_out; t++)
-        pinned |= (t < rule->n_in && rule_reaches(rule, t)) || op_layout_of(before, rule->n_in, t)->mask;
+        pinned |= op_layout_of(before, rule->n_in, t)->mask != NULL;
     return pinned;
 }
 
@@ -54,7 +54,17 @@ static bool same(const trama_node *node, const trama_rule *rule, const op_layout
     return equal;
 }
 
-static void fill(op_candidates *c, const trama_node *node)
+/* Of the operands that are read beyond a process's part: of others no bytes are counted here. */
+static uint64_t sizes_of(const trama_node *node, const trama_rule *rule)
+{
+    uint64_t sizes = 1;
+    for (int t = 0; t < rule->n_in; t++)
+        if (rule_reaches(rule, t))
+            sizes = 32 * sizes + trama_dtype_size(node->in[t]->dtype);
+    return sizes;
+}
+
+static void fill(op_candidates *c, const trama_node *node, int64_t nominal)
 {
     op_layouts_list all = {0};
     *ARRAY_PUSH(&c->list) = *c->before;
@@ -64,6 +74,9 @@ static void fill(op_candidates *c, const trama_node *node)
         if (!same(node, c->rule, &all.at[i], c->before) && work_of(node, c->rule, &all.at[i]) <= most)
             *ARRAY_PUSH(&c->list) = all.at[i];
     ARRAY_FREE(&all);
+    c->reach = trama_alloc((size_t)c->list.n * sizeof *c->reach);
+    for (int i = 0; i < c->list.n; i++)
+        c->reach[i] = infer_reach_bytes(node, c->rule, &c->list.at[i], nominal);
     for (int t = 0; t < c->rule->n_in + c->rule->n_out; t++) {
         layout_classes *of = &c->tensor[t];
         *of = (layout_classes){.mesh = c->before->mesh, .n = c->list.n};
@@ -74,19 +87,20 @@ static void fill(op_candidates *c, const trama_node *node)
 }
 
 const op_candidates *candidates_of(candidates_pool *pool, const trama_node *node, const trama_rule *rule,
-                                   const op_layouts *before)
+                                   const op_layouts *before, int64_t nominal)
 {
     const bool pinned = is_pinned(node, rule, before);
+    const uint64_t sizes = sizes_of(node, rule);
     uint64_t hash = hash_word(hash_word(HASH_START, (uint64_t)(uintptr_t)rule), (uint64_t)(uintptr_t)before);
-    hash = hash_word(hash_word(hash, (uint64_t)(uintptr_t)node->op), pinned);
+    hash = hash_word(hash_word(hash_word(hash, (uint64_t)(uintptr_t)node->op), pinned), sizes);
     for (int probe = 0, i; (i = hash_table_find(&pool->by_content, hash, &probe)) >= 0;) {
         const op_candidates *c = pool->list.at[i];
-        if (c->op == node->op && c->rule == rule && c->before == before && c->asked == pinned)
+        if (c->op == node->op && c->rule == rule && c->before == before && c->asked == pinned && c->sizes == sizes)
             return c;
     }
     op_candidates *c = trama_alloc(sizeof *c);
-    *c = (op_candidates){.op = node->op, .rule = rule, .before = before, .asked = pinned};
-    fill(c, node);
+    *c = (op_candidates){.op = node->op, .rule = rule, .sizes = sizes, .before = before, .asked = pinned};
+    fill(c, node, nominal);
     hash_table_add(&pool->by_content, hash, pool->list.n);
     *ARRAY_PUSH(&pool->list) = c;
     return c;
@@ -101,6 +115,7 @@ void candidates_pool_free(candidates_pool *pool)
             free(c->tensor[t].of);
         }
         ARRAY_FREE(&c->list);
+        free(c->reach);
         free(c);
     }
     ARRAY_FREE(&pool->list);

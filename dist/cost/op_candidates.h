@@ -5,14 +5,16 @@
 
 #include "layout_classes.h"
 
-/* Of all ops with one rule that completion laid out alike. */
+/* Of all ops with one rule that completion laid out alike, and whose operands have elements of the same sizes. */
 typedef struct op_candidates {
     const trama_op *op;
     const trama_rule *rule;
+    uint64_t sizes;           /* of elements, in the form of op_candidates.c */
     const op_layouts *before; /* as completion has it: the first of the list */
     bool asked;               /* to keep them */
     bool kept;                /* the list has no others */
     op_layouts_list list;
+    int64_t *reach;                          /* [list.n] infer_reach_bytes of each */
     layout_classes tensor[RULE_MAX_TENSORS]; /* operands, then results; the states are the list's */
 } op_candidates;
 
@@ -23,9 +25,10 @@ typedef struct candidates_pool {
 void candidates_pool_free(candidates_pool *pool);
 
 /* The candidates of a node, whose rule has known extents: all that its rule allows in which the process with the
- * largest pieces has no more work than before. An op is kept as it was where the user fixed its layouts, where it reads
- * neighbours, follows another layout, accumulates, or has a mask, and where it has too many candidates. */
+ * largest pieces has no more work than before. An op is kept as it was where the user fixed its layouts, where it
+ * follows another layout, accumulates, or has a mask, and where it has too many candidates. `nominal` is the extent of
+ * the rule for TRAMA_ANY, the same in all calls with a pool. */
 const op_candidates *candidates_of(candidates_pool *pool, const trama_node *node, const trama_rule *rule,
-                                   const op_layouts *before);
+                                   const op_layouts *before, int64_t nominal);
 
 #endif

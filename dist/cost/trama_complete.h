@@ -10,7 +10,8 @@ TRAMA_API_BEGIN
 /* Completes a copy of the program and writes one line per value: name, type, shape, "on MESH as LAYOUT", then its stage
  * and "rests in host memory" if it is marked so. The order of processes precedes these lines, if trama_order set one; a
  * line per conflict follows them. Then a line tells, for each change of layout that takes bytes, the op with its line
- * in the user's program, the value, both layouts, the bytes, the reason, and the next best layouts of the op. The last
+ * in the user's program, the value, both layouts, the bytes, the reason, and the next best layouts of the op; and for
+ * each op that reads neighbours the operands, the bytes, and its next best layouts. The last
  * line has the sum of the bytes, and the bound of trama_completion_bytes, for which it searches. nominal (>= 1) is the
  * extent that stands for TRAMA_ANY; it is halved until each tensor has at most 2^60 bytes. Errors: the program's first
  * error; E_LAYOUT, E_ARGUMENT, E_ORDER and E_MEMORY as of trama_compile. *text is set on TRAMA_OK only; trama_text_free
@@ -44,12 +45,12 @@ bool trama_completion_operand(const trama_completion *completion, const trama_va
 bool trama_completion_result(const trama_completion *completion, const trama_value *value, int i, trama_layout *layout);
 
 /* The bytes that the process receives which receives most, in a run of all ops of the program, summed over the changes
- * of layout: of the completed layouts, and a bound. No layouts that keep the annotations receive fewer than *bound,
- * where no process does more work for an op than the busiest one does for it now, axes split a dim in the mesh's order,
- * terms are those of sums, a product reads terms only where an op made them, and split forms of ops (trama_op.h) are as
- * chosen.
+ * of layout and over the ops that read neighbours: of the completed layouts, and a bound. No layouts that keep the
+ * annotations receive fewer than *bound, where no process does more work for an op than the busiest one does for it
+ * now, axes split a dim in the mesh's order, terms are those of sums, a product reads terms only where an op made them,
+ * and split forms of ops (trama_op.h) are as chosen.
  *
- * Some ops and values stay as they are now: ops that read neighbours, accumulate, have a mask or an annotation of their
+ * Some ops and values stay as they are now: ops that accumulate, have a mask or an annotation of their
  * operands; ops with more than 256 choices of factors for the axes, as products have on three axes; values with more
  * layouts than that, or annotated along some axes; values that a target names; gradients that a target or another op
  * than an update reads, as clipping by a norm does, and their values; aliases.

@@ -141,6 +141,20 @@ int64_t change_bytes(transfer_bytes *table, const layout_changes *list, int i, i
     return least;
 }
 
+int64_t reach_bytes(const trama_node *node, const layouts *l, int64_t nominal)
+{
+    const op_layouts *op = l->op[node->id];
+    trama_rule rule;
+    if (!op || !op->mesh || op->mesh->size == 1 || !node->op->n_in)
+        return 0;
+    for (int t = 0; t < node->rule->n_in; t++)
+        if (rule_reaches(node->rule, t)) {
+            complete_rule(node, nominal, &rule);
+            return infer_reach_bytes(node, &rule, op, nominal);
+        }
+    return 0;
+}
+
 int64_t layouts_bytes(const trama_program *program, const layouts *l, int64_t nominal)
 {
     layout_changes changes = {0};
@@ -149,6 +163,8 @@ int64_t layouts_bytes(const trama_program *program, const layouts *l, int64_t no
     find_changes(program, l, NULL, &changes);
     for (int i = 0; i < changes.n; i++)
         bytes += change_bytes(&table, &changes, i, nominal);
+    for (int i = 0; i < program->nodes.n; i++)
+        bytes += reach_bytes(program->nodes.at[i], l, nominal);
     transfer_bytes_free(&table);
     ARRAY_FREE(&changes);
     return bytes;

@@ -40,7 +40,10 @@ int64_t bytes_between(transfer_bytes *table, const trama_value *value, int64_t n
 /* The bytes of change i of the list. Plans take the cheapest layout that the value already has. */
 int64_t change_bytes(transfer_bytes *table, const layout_changes *list, int i, int64_t nominal);
 
-/* The bytes of all changes of a program. */
+/* The bytes of neighbours that a node's op reads, beside changes of layout. */
+int64_t reach_bytes(const trama_node *node, const layouts *l, int64_t nominal);
+
+/* The bytes of all changes of a program, and of neighbours. */
 int64_t layouts_bytes(const trama_program *program, const layouts *l, int64_t nominal);
 
 #endif

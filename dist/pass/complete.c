@@ -179,9 +179,9 @@ static bool sweep_node(completion *c, const trama_node *node)
 /* Pass 1 takes the pointwise and shape ops of the forward program, pass 2 all of its ops. */
 static bool in_pass(const trama_node *node, int pass)
 {
-    return node->role == NODE_FORWARD && (pass == 2 || node->op->pointwise || node->op->alias ||
-                                          node->op == &trama_op_transpose || node->op == &trama_op_reshape ||
-                                          node->op == &trama_op_reshape_like);
+    return node->role == NODE_FORWARD &&
+           (pass == 2 || node->op->pointwise || node->op->alias || node->op == &trama_op_transpose ||
+            node->op == &trama_op_reshape || node->op == &trama_op_reshape_like);
 }
 
 static void sweep(completion *c)
@@ -223,18 +223,22 @@ int64_t complete_nominal(const trama_program *program, int64_t nominal)
     return nominal;
 }
 
+void complete_rule(const trama_node *node, int64_t nominal, trama_rule *rule)
+{
+    memcpy(rule, node->rule, sizeof *rule);
+    for (int f = 0; f < rule->n_factors; f++)
+        rule->factor[f].extent = node_nominal_extent(node, f, nominal);
+    rule_settle(rule);
+}
+
 node_rules complete_rules(const trama_program *program, int64_t nominal)
 {
     node_rules rules = node_rules_new(program->nodes.n);
     nominal = complete_nominal(program, nominal);
     for (int i = 0; i < program->nodes.n; i++) {
-        const trama_rule *own = program->nodes.at[i]->rule;
         trama_rule rule;
-        memcpy(&rule, own, sizeof rule);
-        for (int f = 0; f < rule.n_factors; f++)
-            rule.factor[f].extent = node_nominal_extent(program->nodes.at[i], f, nominal);
-        rule_settle(&rule);
-        node_rules_set(&rules, i, own, &rule);
+        complete_rule(program->nodes.at[i], nominal, &rule);
+        node_rules_set(&rules, i, program->nodes.at[i]->rule, &rule);
     }
     return rules;
 }

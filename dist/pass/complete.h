@@ -22,7 +22,8 @@ typedef struct layouts {
  * at most MOST_BYTES. */
 int64_t complete_nominal(const trama_program *program, int64_t nominal);
 
-/* The rules of all nodes with that extent. The caller frees them. */
+/* The rule of a node where `nominal` is that extent; those of all nodes, which the caller frees. */
+void complete_rule(const trama_node *node, int64_t nominal, trama_rule *rule);
 node_rules complete_rules(const trama_program *program, int64_t nominal);
 
 /* Completes the whole program; `nominal` stands for TRAMA_ANY. Values that no annotation gives a mesh are on `single`,

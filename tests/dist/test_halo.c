@@ -2,10 +2,14 @@
 /* Ops that read beyond what they compute, over ranks: slices, padding, shifts, and their gradients. Values are those of
  * one device by naive loops; bytes are counted from the definition of who holds what. */
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "pair.h"
 #include "suite.h"
+#include "trama_array.h"
+#include "trama_complete.h"
+#include "trama_convolution.h"
 #include "trama_ops.h"
 
 static const char *const meshes[] = {"1", "2", "3", "2,2", "5", "[1,5]", "[4,1,20],[3,1]"};
@@ -122,6 +126,78 @@ START_TEST(neighbours_exchange_borders_only)
 }
 END_TEST
 
+static trama_value *roll(trama_value *x, int variant)
+{
+    const int64_t by[] = {1, -2, 5, 0};
+    return trama_roll(x, variant % 2, by[variant]);
+}
+
+static trama_value *pool(trama_value *x, int variant)
+{
+    const trama_windows w = {.kernel = {2 + variant % 2}, .stride = {1 + variant / 2}, .before = {1}, .after = {1}};
+    return trama_max_pool(trama_reshape(x, TRAMA_SHAPE(x->shape.dim[0], 1, x->shape.dim[1])), &w);
+}
+
+/* The bytes that the busiest rank receives in a run, each process of the mesh on a rank of its own. */
+static int64_t counted(trama_program *p, trama_target *t, const trama_value *x, int ranks)
+{
+    machine *m = simulation_machine(ranks, 1, 2);
+    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {.grain_flops = 1, .grain_bytes = 1}});
+    dense data = dense_random(x->shape, 3, -1, 1, false);
+    int64_t most = 0;
+    simulation_feed(s, x, &data);
+    simulation_run(s, t);
+    for (int r = 0; r < ranks; r++)
+        most = max_i64(most, plan_count(simulation_plan(s, r)).received);
+    dense_free(&data);
+    simulation_destroy(&s);
+    machine_destroy(&m);
+    return most;
+}
+
+/* The program's bytes by completion, beside those that are counted; they are equal where the op reads x as it lies, of
+ * which it returns whether there are any. */
+static bool compare_bytes(trama_program *p, trama_value *x, trama_value *y, const char *name)
+{
+    trama_target *t = trama_target_create(p, "t", y);
+    trama_completion *c;
+    trama_layout read, lies;
+    int64_t bytes;
+    ck_assert_msg(t != NULL, "%s: %s", name, trama_program_error(p));
+    ck_assert_msg(!trama_completion_create(p, 8, &c), "%s: %s", name, trama_error());
+    ck_assert(!trama_completion_bytes(c, &bytes, NULL));
+    const int64_t received = counted(p, t, x, trama_mesh_size(trama_annotation_mesh(x)));
+    const bool as_it_lies = y != x && y->node->in[0] == x && trama_completion_operand(c, y, 0, &read) &&
+                            trama_annotation_layout(x, &lies) && trama_layout_equal(&read, &lies);
+    ck_assert_msg(as_it_lies ? received == bytes : received <= bytes, "%s: %lld B, not %lld", name, (long long)received,
+                  (long long)bytes);
+    trama_completion_destroy(&c);
+    return as_it_lies && bytes;
+}
+
+START_TEST(completion_counts_the_bytes_of_neighbours)
+{
+    static build_function *const ops[] = {slice_rows, pad, shift, roll, pool};
+    enum { OPS = sizeof ops / sizeof *ops, MESHES = sizeof meshes / sizeof *meshes };
+    int n = 0;
+    for (int i = 0; i < 4 * OPS * MESHES; i++)
+        for (size_t l = 0; l < sizeof texts / sizeof *texts; l++) {
+            const char *on = meshes[i / (4 * OPS)];
+            trama_mesh *mesh = trama_mesh_create(on);
+            trama_layout layout;
+            trama_program *p = trama_program_create();
+            trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(9, 12));
+            char name[64];
+            snprintf(name, sizeof name, "op %d.%d, mesh %s, %s", i % (4 * OPS) / 4, i % 4, on, texts[l]);
+            if (!trama_layout_parse(mesh, 2, texts[l], &layout))
+                n += compare_bytes(p, trama_shard(x, mesh, texts[l]), ops[i % (4 * OPS) / 4](x, i % 4), name);
+            trama_program_destroy(&p);
+            trama_mesh_destroy(&mesh);
+        }
+    ck_assert_msg(n >= 100, "only %d programs read neighbours elsewhere", n);
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_refused)
 {
     struct {
@@ -169,7 +245,13 @@ END_TEST
 int main(void)
 {
     const TTest *tests[] = {
-        slices, padding, shifts, a_stencil_of_shifts, neighbours_exchange_borders_only, what_does_not_fit_is_refused,
+        slices,
+        padding,
+        shifts,
+        a_stencil_of_shifts,
+        neighbours_exchange_borders_only,
+        completion_counts_the_bytes_of_neighbours,
+        what_does_not_fit_is_refused,
     };
     return suite_run("halo", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

@@ -9,6 +9,7 @@
 #include "suite.h"
 #include "trama_complete.h"
 #include "trama_composed.h"
+#include "trama_convolution.h"
 #include "trama_op_define.h"
 #include "trama_ops.h"
 #include "trama_optimizer.h"
@@ -86,6 +87,23 @@ static trama_value *terms(void)
     return trama_shard(trama_add(trama_mul(y, y), trama_transpose(y, turned)), mesh, "S(1)");
 }
 
+/* Windows along a split dim read neighbours. */
+static trama_value *windows(void)
+{
+    const trama_windows same = {.before = {2}, .after = {2}};
+    trama_value *x = input("x", TRAMA_SHAPE(4, 2, 9), "S(2)");
+    trama_value *h = trama_relu(trama_conv(x, input("v", TRAMA_SHAPE(2, 2, 5), "R"), NULL, &same));
+    return trama_conv(h, input("w", TRAMA_SHAPE(6, 2, 5), "R"), NULL, &same);
+}
+
+/* A stencil, whose operand lies as it likes, and its sums of rows. */
+static trama_value *stencil(void)
+{
+    trama_value *x = input("x", TRAMA_SHAPE(16, 8), NULL);
+    trama_value *y = trama_add(trama_shift(x, 0, 1), trama_shift(x, 1, -1));
+    return trama_shard(trama_sum_over(y, TRAMA_DIMS(1), false), mesh, "S(0)");
+}
+
 static trama_value *step(void)
 {
     const trama_optimizer sgd = trama_sgd(0.1);
@@ -105,6 +123,8 @@ static const struct {
     {"shared", "3", shared, true},
     {"shared with weights", "[2,1]", shared, true},
     {"terms", "2", terms, true},
+    {"windows", "2", windows, false},
+    {"a stencil", "4", stencil, false},
     {"a step", "2", step, false},
     {"a step on three processes", "3", step, false},
 };
@@ -268,6 +288,21 @@ START_TEST(a_value_that_the_user_reads_is_summed)
 }
 END_TEST
 
+/* 8 images of 16 rows over 4 processes: a row of 8 f32 from the neighbour on each side. */
+START_TEST(neighbours_are_told_with_their_bytes)
+{
+    const trama_windows same = {.before = {1, 1}, .after = {1, 1}};
+    mesh = trama_mesh_create("4");
+    trama_value *x = input("x", TRAMA_SHAPE(8, 1, 16, 8), "S(2)"), *w = input("w", TRAMA_SHAPE(1, 1, 3, 3), "R");
+    ck_assert_ptr_nonnull(trama_shard(trama_conv(x, w, NULL, &same), mesh, "S(2)"));
+    char *said;
+    ck_assert_int_eq(trama_complete_text(p, 64, &said), TRAMA_OK);
+    ck_assert_msg(strstr(said, "neighbours of x, as S(2): 512 B, since the op reads them; with x as S(0)"), "%s", said);
+    ck_assert_msg(strstr(said, "a process receives 512 B, the fewest"), "%s", said);
+    trama_text_free(&said);
+}
+END_TEST
+
 /* "?" leaves w0 and w1 open, as no annotation does. */
 START_TEST(open_annotations_are_searched)
 {
@@ -378,6 +413,7 @@ int main(void)
     tcase_add_test(c, annotations_stay);
     tcase_add_test(c, a_value_that_the_user_reads_is_summed);
     tcase_add_test(c, open_annotations_are_searched);
+    tcase_add_test(c, neighbours_are_told_with_their_bytes);
     tcase_add_test(c, ties_keep_splits);
     tcase_add_test(c, updates_write_what_they_read);
     tcase_add_test(c, each_change_of_layout_is_explained);
