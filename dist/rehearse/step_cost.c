@@ -23,6 +23,18 @@ double step_bytes(const plan *p, const plan_step *s)
     return bytes;
 }
 
+/* Of these, bytes of its results. */
+static double result_bytes(const plan *p, const plan_step *s)
+{
+    double bytes = 0;
+    for (int i = 0; i < s->n_operands; i++) {
+        const plan_operand *o = plan_step_operand(p, s, i);
+        if (o->access != ACCESS_NONE && o->access != ACCESS_READ)
+            bytes += step_times(o) * (double)plan_region_bytes(p, &o->region);
+    }
+    return bytes;
+}
+
 static double remote_bytes(const plan *p, const plan_step *s)
 {
     double bytes = 0;
@@ -62,12 +74,14 @@ static const char *rates_of(const cluster_kind *k, const plan *p, const plan_ste
     return vector ? "matvec" : node->op->name;
 }
 
-static double seconds_of_bytes(const cluster_kind *k, bool gpu, const char *op, double bytes, step_reuse reuse)
+/* plain: those of the bytes that come at the rate of memory, whatever the op. */
+static double seconds_of_bytes(const cluster_kind *k, bool gpu, const char *op, double bytes, double plain,
+                               step_reuse reuse)
 {
-    double seconds = bytes / cluster_rate_of(k, gpu, op, RATE_MEMORY, bytes);
+    const double memory = cluster_rate_of(k, gpu, NULL, RATE_MEMORY, bytes);
+    double seconds = (bytes - plain) / cluster_rate_of(k, gpu, op, RATE_MEMORY, bytes) + plain / memory;
     if (gpu || (reuse.cached <= 0 && reuse.far <= 0 && reuse.lent <= 0))
         return seconds;
-    const double memory = cluster_rate_of(k, false, NULL, RATE_MEMORY, bytes);
     if (reuse.far > 0 && k->far_rate > 0)
         seconds = fmax(seconds, reuse.far / k->far_rate + (bytes - reuse.far) / memory);
     if (reuse.lent > 0 && cluster_has_rates(k, "lent"))
@@ -87,9 +101,9 @@ double step_seconds(const cluster_kind *k, const plan *p, const trama_program *p
     const trama_node *node = s->kind == STEP_COMPUTE ? step_main_node(p, program, s) : NULL;
     const char *op = rates_of(k, p, s, node);
     const double remote = remote_bytes(p, s);
-    const double moves = seconds_of_bytes(k, gpu, op, bytes, reuse);
+    const bool product = node && node->op == &trama_op_matmul && !gpu;
+    const double moves = seconds_of_bytes(k, gpu, op, bytes, product ? result_bytes(p, s) : 0, reuse);
     const double computes =
         s->flops > 0 ? s->flops / cluster_rate_of(k, gpu, op, (int)dtype_of(p, s, node), s->flops) : 0;
-    const bool product = node && node->op == &trama_op_matmul;
-    return (product && !gpu ? computes + moves : fmax(computes, moves)) + remote / k->pcie;
+    return (product ? computes + moves : fmax(computes, moves)) + remote / k->pcie;
 }

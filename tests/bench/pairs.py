@@ -29,6 +29,18 @@ def last_words(errors):
     return lines[-1] if lines else ""
 
 
+def output_of(command, environment, statuses=(0,)):
+    """Of a program that is not served, and ends with one of the statuses."""
+    try:
+        found = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment,
+                               timeout=300, check=False)
+    except subprocess.TimeoutExpired:
+        raise Failure("it took more than 300 s") from None
+    if found.returncode not in statuses:
+        raise Failure(last_words(found.stderr) or f"status {found.returncode}")
+    return found.stdout
+
+
 class Player:
     """A program that does n units of work when it is told "run n", answers with the seconds, and sleeps otherwise."""
 

@@ -93,8 +93,8 @@ static void measure_cold_tasks(calibration *c)
     c->cold_task = fmax(0, more * at_once / TASKS);
 }
 
-/* A product takes flop / R + bytes / B. A square one and a flat one with the same matrix give R and B of their size;
- * smaller ones have the B of the smallest flat one. */
+/* A product takes flop / R + bytes of operands / B + bytes of results / c->memory. A square one and a flat one with the
+ * same matrix give R and B of their size; smaller ones have the B of the smallest flat one. */
 typedef struct product_kind {
     const char *flops, *memory; /* lines of the machine */
     record_copy *square, *flat;
@@ -115,12 +115,20 @@ static void measure_attention(const calibration *c)
 /* Parameters w, m and v change, and g is read. */
 static void measure_updates(const calibration *c)
 {
-    for (int64_t n = 32768; n <= 1 << 18; n *= 8) {
-        const double bytes = UPDATE_MOVES * (double)n * UPDATES * c->least;
+    for (int64_t n = 4096; n <= 1 << 18; n *= 8) {
+        const double bytes = UPDATE_MOVES * (double)n * updates_of(n) * c->least;
         const measured m = time_copies(c, record_updates, n, 1, bytes / 2e10);
         const double task = task_seconds(c, &m), work = bytes / m.tasks;
         say_rate(c, "op adam memory", work / beyond_overhead(task, c->task + c->cold_task), work, "B");
     }
+}
+
+static sample sample_product(const calibration *c, record_copy *record, int64_t n, double operands, double results,
+                             double flop, double rate)
+{
+    sample s = sample_of(c, record, n, operands + results, flop, rate);
+    s.seconds = fmax(s.seconds - results * s.work / flop / c->memory, 0.5 * s.seconds);
+    return s;
 }
 
 static double measure_products(const calibration *c, const product_kind *kind)
@@ -128,12 +136,13 @@ static double measure_products(const calibration *c, const product_kind *kind)
     enum { LEAST_FLAT = 256, LEAST = 32 };
     double flop_time = 0, byte_time = 0, best = 0;
     for (int64_t n = kind->most; n >= LEAST; n /= 2) {
-        const double side = (double)n, flop = 2 * side * side * side, bytes = 4 * kind->element * side * side;
-        const double flat_flop = 2 * FLAT * side * side, flat_bytes = kind->element * (side + 3 * FLAT) * side;
-        const sample square = sample_of(c, kind->square, n, bytes, flop, 2e10);
+        const double side = (double)n, flop = 2 * side * side * side, bytes = 2 * kind->element * side * side;
+        const double flat_flop = 2 * FLAT * side * side, flat_bytes = kind->element * (side + FLAT) * side;
+        const sample square = sample_product(c, kind->square, n, bytes, bytes, flop, 2e10);
         const double share = square.work / flop;
         if (n >= LEAST_FLAT) {
-            const sample flat = sample_of(c, kind->flat, n, flat_bytes, flat_flop, 1e10);
+            const sample flat =
+                sample_product(c, kind->flat, n, flat_bytes, 2 * FLAT * kind->element * side, flat_flop, 1e10);
             const double part = flat.work / flat_flop, a = flat_flop * part, b = flat_bytes * part;
             const double bottom = square.work * b - bytes * share * a; /* the determinant */
             const double bytes_first = (square.work * flat.seconds - a * square.seconds) / bottom;
@@ -158,9 +167,9 @@ static double add_rate(const calibration *c, double memory, int copies)
 
 /* A core's second-level cache, from an addition whose operands fill half of it and are there since the run before;
  * and the memory beyond a core's share of the last cache, where that is slower. */
-static void measure_caches(const calibration *c)
+static void measure_caches(calibration *c)
 {
-    enum { NEAR = 16 << 20, STEPS = 3 };
+    enum { NEAR = SPREAD_BYTES, STEPS = 4 };
     const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
     const double cache = found > 0 ? (double)found : 1e6;
     const double all = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE) / c->ranks / c->least;
@@ -172,6 +181,7 @@ static void measure_caches(const calibration *c)
         best = fmax(best, rate[n]);
     }
     const double last = rate[n - 1];
+    c->memory = rate[0];
     for (int i = 0; i < n; i++)
         far = rate[i] > (best + last) / 2 ? NEAR << i : far;
     if (last < 0.85 * best)
@@ -254,7 +264,7 @@ static void measure(calibration *c)
         {"op matmul f32", "op matmul memory", record_square_f32, record_flat_f32, 4, 1024},
         {"op matmul f64", "op matmul memory", record_square_f64, record_flat_f64, 8, 512},
     };
-    static const int64_t sides[] = {512, 1024}, counts[] = {4096, 32768, 1 << 18, 1 << 19};
+    static const int64_t sides[] = {256, 512}, counts[] = {4096, 32768, 1 << 17, 1 << 18};
     say(c, "# by trama calibrate %s, %d ranks of %d workers\nkind here\n  ranks %d\n  cores %d\n", trama_version(),
         c->ranks, c->workers, c->ranks, c->cores);
     time_copies(c, record_add, 1 << 18, TASKS, 2e-4); /* the first measurements of a process are slower */

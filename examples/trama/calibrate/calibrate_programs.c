@@ -180,11 +180,18 @@ void destroy_ops(void)
     trama_op_destroy(&term_op);
 }
 
+/* A parameter, two moments and a gradient. */
+int updates_of(int64_t n)
+{
+    return (int)(SPREAD_BYTES / (4 * (int64_t)sizeof(float) * n));
+}
+
 trama_value *record_updates(const calibration *c, trama_program *p, int copy, int64_t n)
 {
     const trama_optimizer adam = trama_adamw(1e-3);
     trama_value *loss = NULL;
-    for (int i = copy * c->least * UPDATES; i < (copy + 1) * c->least * UPDATES; i++) {
+    const int count = c->least * updates_of(n);
+    for (int i = copy * count; i < (copy + 1) * count; i++) {
         char name[16];
         snprintf(name, sizeof name, "w%d", i);
         trama_value *w = trama_parameter(p, name, TRAMA_F32, TRAMA_SHAPE(c->ranks * n), NULL);

@@ -7,7 +7,7 @@
 
 enum { FLAT = 32, HEADS = 16, FEATURES = 64, TASKS = 64 }; /* TASKS: small additions before large ones */
 enum { ADD_BYTES = 12, ADD_MOVES = 16 };                   /* bytes of an element of an addition; results move twice */
-enum { OWN_FLOPS = 5, UPDATE_MOVES = 28, UPDATES = 16 };   /* of an element of record_own; of one of record_updates */
+enum { OWN_FLOPS = 5, UPDATE_MOVES = 28 };                 /* of an element of record_own; of one of record_updates */
 
 /* Square products, and flat ones with a square matrix. */
 record_copy record_square_f32, record_flat_f32, record_square_f64, record_flat_f64, record_by_vector;
@@ -19,7 +19,9 @@ record_copy record_add_more;                /* TASKS additions as they are asked
 /* Ops that the command defines: define_ops comes before these, destroy_ops after their executables are gone. */
 void define_ops(void);
 void destroy_ops(void);
-record_copy record_updates; /* of UPDATES parameters for each of c->least workers, by Adam, with given gradients */
+record_copy
+    record_updates; /* of updates_of(n) parameters for each of c->least workers, by Adam, with given gradients */
+int updates_of(int64_t n);
 record_copy record_own_f32, record_own_f64; /* a loop over rows, as programs have it */
 
 /* [a, b, n] f32 to [a, 1, n]: the sum over b, of which each process that has a single row makes a term. */

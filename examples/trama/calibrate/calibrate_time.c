@@ -10,7 +10,7 @@
 #include "must.h"
 #include "progress.h"
 
-enum { LAG = 2, COLD = 16 << 20 }; /* bytes of a worker's copies */
+enum { LAG = 2 };
 
 static int earlier(const void *x, const void *y)
 {
@@ -112,8 +112,8 @@ double beyond_overhead(double seconds, double overhead)
 
 sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate)
 {
-    const double cold = (double)COLD * c->least / bytes;
-    const int least = 4 * c->least < MOST_COPIES ? 4 * c->least : MOST_COPIES; /* 2 for each worker and more */
+    const double cold = (double)SPREAD_BYTES * c->least / bytes;
+    const int least = 2 * c->least;
     const int copies = cold > MOST_COPIES ? MOST_COPIES : cold > least ? (int)cold : least;
     const measured m = time_copies(c, record, size, copies, work / rate + 5e-6);
     const double busy = task_seconds(c, &m);

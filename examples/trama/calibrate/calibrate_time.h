@@ -23,12 +23,15 @@ typedef struct calibration {
     int samples;              /* series, of which the median counts */
     double seconds;           /* of a series, of one op */
     double task;              /* seconds, with those of its submission where that has no core of its own */
+    double memory;            /* B/s of additions beyond a core's cache, results counted twice */
     double cold_task;         /* seconds more of a task after others that brought other data into the caches */
     int cores;                /* of all ranks */
     bool own_core;            /* each rank has one beside its workers */
 } calibration;
 
-enum { COLD_BYTES = 4 << 20 }; /* that a core loads before what it had is taken to be out of its cache */
+/* COLD_BYTES: that a core loads before what it had is taken to be out of its cache; SPREAD_BYTES: of a worker's copies,
+ * so that each comes from the last cache, where a core's share of that is as large. */
+enum { COLD_BYTES = 4 << 20, SPREAD_BYTES = 8 << 20 };
 
 /* Records one copy of what is measured, on pieces of `size` of each rank. */
 typedef trama_value *record_copy(const calibration *c, trama_program *p, int copy, int64_t size);
