@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verifies shards whose elements lie in another one: each tile within that one's tile of its number, which orders their
- * users, and nothing written from their first use on. */
+ * users, and nothing written from their first use to the last one. */
 #include <string.h>
 
 #include "verify_plan.h"
@@ -52,29 +52,65 @@ static bool tile_is_there(const plan *p, const plan_shard *s, int number)
 static bool lies_well(const plan *p, const plan_shard *s)
 {
     const plan_shard *of = &p->shards.at[s->within];
-    bool well = of->source == SHARD_OWN && of->place == s->place && of->dtype == s->dtype &&
-                of->cut_parts == s->cut_parts && !plan_on_gpu(p, s->place);
+    bool well = (of->source == SHARD_OWN || (of->source == SHARD_IMPORT && !of->host)) && of->place == s->place &&
+                of->dtype == s->dtype && of->cut_parts == s->cut_parts && !plan_on_gpu(p, s->place);
     for (int t = 0; well && t < s->cut_parts; t++)
         well = tile_is_there(p, s, t);
     return well;
 }
 
+/* From the first step that reads an alias to the last one. */
+typedef struct alias_span {
+    int first, last; /* steps; -1 */
+} alias_span;
+
+/* [shards]; the caller frees them. */
+static alias_span *find_spans(const plan *p)
+{
+    alias_span *spans = trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *spans);
+    for (int i = 0; i < p->shards.n; i++)
+        spans[i] = (alias_span){-1, -1};
+    for (int i = 0; i < p->steps.n; i++)
+        for (int k = 0; k < p->steps.at[i].n_operands && p->steps.at[i].kind != STEP_ORDER; k++) {
+            alias_span *s = &spans[plan_step_operand(p, &p->steps.at[i], k)->region.shard];
+            *s = (alias_span){s->first < 0 ? i : s->first, i};
+        }
+    return spans;
+}
+
+/* Aliases of a shard that are read by this step and others. */
+static void count_open(const plan *p, int step, const alias_span *spans, bool begins, int *open)
+{
+    for (int k = 0; k < p->steps.at[step].n_operands && p->steps.at[step].kind != STEP_ORDER; k++) {
+        const int shard = plan_step_operand(p, &p->steps.at[step], k)->region.shard;
+        bool again =
+            p->shards.at[shard].source != SHARD_ALIAS || (begins ? spans[shard].first : spans[shard].last) != step;
+        for (int before = 0; before < k && !again; before++)
+            again = plan_step_operand(p, &p->steps.at[step], before)->region.shard == shard;
+        if (!again)
+            open[p->shards.at[shard].within] += begins ? 1 : -1;
+    }
+}
+
 int plan_wrong_alias(const plan *p)
 {
     int found = -1;
-    bool *read = trama_alloc((size_t)max_i64(1, p->shards.n)); /* [shards] by an alias before */
+    alias_span *spans = find_spans(p);
+    int *open = trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *open); /* [shards] aliases that are still read */
     for (int i = 0; i < p->shards.n && found < 0; i++)
         if (p->shards.at[i].source == SHARD_ALIAS && !lies_well(p, &p->shards.at[i]))
             found = i;
-    for (int i = 0; i < p->steps.n && found < 0; i++)
+    for (int i = 0; i < p->steps.n && found < 0; i++) {
+        count_open(p, i, spans, true, open);
         for (int k = 0; k < p->steps.at[i].n_operands && p->steps.at[i].kind != STEP_ORDER; k++) {
             const plan_operand *o = plan_step_operand(p, &p->steps.at[i], k);
-            const bool alias = p->shards.at[o->region.shard].source == SHARD_ALIAS;
-            if (alias)
-                read[p->shards.at[o->region.shard].within] = true;
-            if (o->access != ACCESS_READ && (alias || read[o->region.shard]))
+            if (o->access != ACCESS_READ &&
+                (p->shards.at[o->region.shard].source == SHARD_ALIAS || open[o->region.shard]))
                 found = o->region.shard;
         }
-    free(read);
+        count_open(p, i, spans, false, open);
+    }
+    free(open);
+    free(spans);
     return found;
 }

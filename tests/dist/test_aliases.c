@@ -11,6 +11,7 @@
 #include "trama_composed.h"
 #include "trama_convolution.h"
 #include "trama_ops.h"
+#include "trama_optimizer.h"
 #include "verify_plan.h"
 
 enum { MOST_TILES = 2 };
@@ -184,26 +185,40 @@ START_TEST(a_small_part_does_not_hold_a_large_buffer_up)
 }
 END_TEST
 
-/* A state is overwritten, and an input fed again, while readers go on. */
-START_TEST(states_and_inputs_are_copied)
+/* A state whose update is recorded before its reader, one where it is recorded behind, and one without; and an input,
+ * which is fed again while readers go on. */
+START_TEST(states_and_inputs_are_read_in_place)
 {
-    machine *m = machine_uniform(1, 2);
-    trama_program *p = trama_program_create();
-    trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(8, 4, 32));
-    trama_value *s = trama_parameter(p, "s", TRAMA_F64, TRAMA_SHAPE(8, 4, 32), &(trama_init){-1, 1, 1, 1});
-    trama_value *y = trama_add(trama_softmax(turned(s), -1), trama_softmax(turned(x), -1));
-    trama_target *t = trama_target_at(NOWHERE, p, "t", 2, (trama_value *[]){y, trama_assign(s, trama_tanh(s))});
-    pair both = pair_new(p, m, &(simulation_options){.plan = {.max_tiles = 2, 1, 1}}, "states and inputs");
-    for (int i = 0; i < 2; i++) {
-        dense data = dense_random(x->shape, (uint64_t)i, -1, 1, false);
-        pair_feed(&both, x, &data);
-        pair_run(&both, t, 1e-12);
-        dense_free(&data);
+    enum { BEFORE, BEHIND, NEVER };
+    static const int aliases[] = {1, 2, 2}, copies[] = {2, 0, 0}; /* a copy for each tile */
+    for (int written = BEFORE; written <= NEVER; written++) {
+        machine *m = machine_uniform(1, 2);
+        trama_program *p = trama_program_create();
+        trama_value *x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(8, 4, 32));
+        trama_value *s = trama_parameter(p, "s", TRAMA_F64, TRAMA_SHAPE(8, 4, 32), &(trama_init){-1, 1, 1, 1});
+        const trama_optimizer sgd = trama_sgd(0.1);
+        trama_value *part = turned(s), *loss = trama_mean(trama_square(trama_softmax(part, -1)));
+        trama_value *late = written == BEFORE ? trama_minimize(loss, &sgd) : NULL;
+        trama_value *y = trama_add(trama_softmax(trama_softmax(part, -1), 0), trama_softmax(turned(x), -1));
+        if (written == BEHIND)
+            late = trama_minimize(loss, &sgd);
+        trama_target *t = trama_target_at(NOWHERE, p, "t", 1 + (late != NULL), (trama_value *[]){y, late});
+        ck_assert_msg(t != NULL, "%s", trama_program_error(p));
+        pair both = pair_new(p, m, &(simulation_options){.plan = {.max_tiles = 2, 1, 1}}, "states and inputs");
+        for (int i = 0; i < 3; i++) {
+            dense data = dense_random(x->shape, (uint64_t)i, -1, 1, false);
+            pair_feed(&both, x, &data);
+            pair_run(&both, t, 1e-12);
+            dense_free(&data);
+        }
+        const plan *made = simulation_plan(both.many, 0);
+        ck_assert_msg(made->aliases.n == aliases[written] && plan_count_copies(made, p) == copies[written],
+                      "case %d: %d aliases, %d copies", written, made->aliases.n, plan_count_copies(made, p));
+        ck_assert_int_eq(plan_wrong_alias(made), -1);
+        pair_free(&both);
+        trama_program_destroy(&p);
+        machine_destroy(&m);
     }
-    ck_assert_int_eq(simulation_plan(both.many, 0)->aliases.n, 0);
-    pair_free(&both);
-    trama_program_destroy(&p);
-    machine_destroy(&m);
 }
 END_TEST
 
@@ -315,7 +330,7 @@ int main(void)
     const TTest *tests[] = {operands_are_read_where_they_lie,
                             a_value_that_is_kept_has_a_buffer,
                             a_small_part_does_not_hold_a_large_buffer_up,
-                            states_and_inputs_are_copied,
+                            states_and_inputs_are_read_in_place,
                             results_are_those_of_one_device,
                             damage_is_found,
                             merged_dims_may_be_empty,

@@ -59,21 +59,23 @@ typedef struct outcome {
     int in_place; /* shards */
 } outcome;
 
-static outcome outcome_of(const char *mesh_text, const trama_config *config)
+/* of_state: the operands are parts of a state, of which each run makes the next; else of a result. */
+static outcome outcome_of(const char *mesh_text, const trama_config *config, bool of_state)
 {
     start_with(config);
     outcome o = {0};
     trama_program *p = trama_program_create();
     trama_mesh *mesh = trama_mesh_create(mesh_text);
     trama_value *x = trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(8, 5, 4, 32), &(trama_init){-1, 1, 3, 3});
-    trama_value *y[FORMS * READERS], *computed = trama_tanh(x);
+    trama_value *y[FORMS * READERS + 1], *computed = trama_tanh(x);
     trama_shard(x, mesh, "S(0)");
     for (int f = 0; f < FORMS; f++)
-        read_by_all(p, forms[f](computed), y + f * READERS);
-    trama_target *t = trama_target_at(TRAMA_HERE, p, "t", FORMS * READERS, y);
+        read_by_all(p, forms[f](of_state ? x : computed), y + f * READERS);
+    y[FORMS * READERS] = of_state ? trama_assign(x, computed) : NULL;
+    trama_target *t = trama_target_at(TRAMA_HERE, p, "t", FORMS * READERS + of_state, y);
     trama_executable *e = NULL;
     must(trama_compile(ctx, p, &e));
-    for (int run = 0; run < 2; run++)
+    for (int run = 0; run < 4; run++)
         must(trama_run(e, t));
     for (int i = 0; i < FORMS * READERS; i++) {
         const trama_shape shape = trama_value_shape(y[i]);
@@ -100,17 +102,18 @@ static outcome outcome_of(const char *mesh_text, const trama_config *config)
 START_TEST(operands_in_place_give_the_bits_of_copies)
 {
     static const char *const meshes[] = {"1", "2"};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
+        const char *mesh = meshes[i / 2 % 2];
         trama_config config = {.max_tiles = 1 + i % 2, .grain_flops = 1, .grain_bytes = 1, .no_fusion = true};
-        outcome copies = outcome_of(meshes[i / 2], &config);
+        outcome copies = outcome_of(mesh, &config, i / 4);
         config.no_fusion = false;
-        outcome in_place = outcome_of(meshes[i / 2], &config);
+        outcome in_place = outcome_of(mesh, &config, i / 4);
         demand(in_place.n == copies.n && !memcmp(in_place.at, copies.at, copies.n), "mesh %s, %d tiles: other bits",
-               meshes[i / 2], config.max_tiles);
+               mesh, config.max_tiles);
         demand(in_place.tasks < copies.tasks, "%d tiles: %" PRId64 " tasks, with copies %" PRId64, config.max_tiles,
                in_place.tasks, copies.tasks);
         demand(!copies.in_place && (in_place.in_place >= FORMS || n_ranks > 1), "mesh %s, %d tiles: %d and %d in place",
-               meshes[i / 2], config.max_tiles, copies.in_place, in_place.in_place);
+               mesh, config.max_tiles, copies.in_place, in_place.in_place);
         free(copies.at);
         free(in_place.at);
     }

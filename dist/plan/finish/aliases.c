@@ -28,33 +28,63 @@ static bool can_read(const alias_pass *a, plan_use use)
     return s->kind <= STEP_REDUCE && !plan_on_gpu(a->p, s->place);
 }
 
-/* The op that makes all of a shard of another one, which is set; NULL: there is none, or others use the shard. */
-static const trama_node *find_maker(const alias_pass *a, int shard, int *source)
+/* The op that makes all of a shard of another one, and the first of its steps; op NULL: there is none, or others use
+ * the shard. */
+typedef struct alias_maker {
+    const trama_node *op;
+    int source, step;
+} alias_maker;
+
+static alias_maker find_maker(const alias_pass *a, int shard)
 {
     const plan *p = a->p;
-    const trama_node *maker = NULL;
-    *source = -1;
+    alias_maker maker = {.source = -1};
     for (int i = 0; i < a->uses.of[shard].n; i++) {
         const plan_use use = a->uses.of[shard].at[i];
         const plan_step *s = &p->steps.at[use.step];
         if (plan_use_operand(p, use)->access == ACCESS_READ) {
             if (!can_read(a, use))
-                return NULL;
+                return (alias_maker){0};
             continue;
         }
-        if (!(maker = plan_copying_node(p, a->program, s)))
-            return NULL;
-        const int from = plan_step_operand(p, s, p->calls.at[s->call].in[0])->region.shard;
-        if (*source >= 0 && from != *source)
-            return NULL;
-        *source = from;
+        const trama_node *op = plan_copying_node(p, a->program, s);
+        const int from = op ? plan_step_operand(p, s, p->calls.at[s->call].in[0])->region.shard : -1;
+        if (!op || (maker.op && from != maker.source))
+            return (alias_maker){0};
+        if (!maker.op)
+            maker = (alias_maker){op, from, use.step};
     }
     return maker;
 }
 
+/* A state or an input, as another plan has it. */
+static bool is_import(const plan_shard *of)
+{
+    return of->source == SHARD_IMPORT && !of->host;
+}
+
 static bool is_source(const plan_shard *of, const plan_shard *s)
 {
-    return (of->source == SHARD_OWN || of->source == SHARD_ALIAS) && of->place == s->place && of->dtype == s->dtype;
+    return (of->source == SHARD_OWN || of->source == SHARD_ALIAS || is_import(of)) && of->place == s->place &&
+           of->dtype == s->dtype;
+}
+
+/* Whether a step may write an imported source from when an alias would be made to its last reader: an update of a state
+ * does, before others read the state as it was. Messages write through shards that lie in it. */
+static bool is_written_meanwhile(const alias_pass *a, int shard, const alias_maker *maker)
+{
+    const plan *p = a->p;
+    const int buffer = plan_buffer_of(p, maker->source), last = a->uses.of[shard].at[a->uses.of[shard].n - 1].step;
+    bool written = a->bound[buffer];
+    if (!is_import(&p->shards.at[buffer]))
+        return false;
+    for (int i = plan_uses_from(&a->uses, buffer, maker->step); i < a->uses.of[buffer].n && !written; i++) {
+        const plan_use use = a->uses.of[buffer].at[i];
+        if (use.step > last)
+            break;
+        written = plan_use_operand(p, use)->access != ACCESS_READ;
+    }
+    return written;
 }
 
 /* ---- The elements ---- */
@@ -94,16 +124,17 @@ static int find_cut(const trama_view *x, int dim, int parts, const trama_view *y
 
 /* ---- The pass ---- */
 
-static void make_alias(alias_pass *a, int64_t least_run, const trama_node *maker, int shard, int source)
+static void make_alias(alias_pass *a, int64_t least_run, const alias_maker *maker, int shard)
 {
     plan *p = a->p;
     plan_shard *s = &p->shards.at[shard];
-    const plan_shard *of = &p->shards.at[source];
+    const plan_shard *of = &p->shards.at[maker->source];
     const plan_alias dense = plan_dense(&of->box), *base = of->source == SHARD_ALIAS ? plan_alias_of(p, of) : &dense;
     const trama_view x = view_of(of, base->stride);
     trama_view y = view_of(s, dense.stride);
     int64_t at;
-    if (!is_source(of, s) || !maker->op->view(maker->attributes, &x, &y, &at))
+    if (!is_source(of, s) || is_written_meanwhile(a, shard, maker) ||
+        !maker->op->op->view(maker->op->attributes, &x, &y, &at))
         return;
     const int cut = of->cut_parts > 1 ? find_cut(&x, of->cut_dim, of->cut_parts, &y) : -1;
     if ((of->cut_parts > 1 && cut < 0) || !has_runs(&y, least_run))
@@ -119,7 +150,7 @@ static void make_alias(alias_pass *a, int64_t least_run, const trama_node *maker
                       .cut_dim = cut,
                       .cut_parts = of->cut_parts,
                       .import = p->aliases.n,
-                      .within = plan_buffer_of(p, source),
+                      .within = plan_buffer_of(p, maker->source),
                       .reuses = -1,
                       .lane = s->lane};
     *ARRAY_PUSH(&p->aliases) = made;
@@ -150,7 +181,8 @@ static bool *find_held_up(const alias_pass *a)
     bool *held_up = trama_alloc(n);
     for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
-        if (s->source == SHARD_ALIAS && last_use(a, i) > last_use(a, s->within) + SOON)
+        if (s->source == SHARD_ALIAS && !is_import(&p->shards.at[s->within]) &&
+            last_use(a, i) > last_use(a, s->within) + SOON)
             late[s->within] += plan_shard_bytes(s);
     }
     for (int i = 0; i < p->shards.n; i++)
@@ -201,13 +233,13 @@ void read_in_place(partition *q, const bool *kept)
     for (int i = 0; i < p->shards.n; i++)
         if (p->shards.at[i].within >= 0)
             a.bound[p->shards.at[i].within] = true;
-    for (int i = 0, source; i < p->shards.n; i++) {
+    for (int i = 0; i < p->shards.n; i++) {
         const plan_shard *s = &p->shards.at[i];
         if (s->source != SHARD_OWN || a.bound[i] || plan_on_gpu(p, s->place) || !box_count(&s->box))
             continue;
-        const trama_node *maker = find_maker(&a, i, &source);
-        if (maker)
-            make_alias(&a, least, maker, i, source);
+        const alias_maker maker = find_maker(&a, i);
+        if (maker.op)
+            make_alias(&a, least, &maker, i);
     }
     undo_aliases(&a);
     drop_makers(&a);
