@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "step_cache.h"
 
-/* The last use of a shard: the core, -1 where it is not known, and the bytes that it had used until then. */
+/* The last use of a tile: the core, -1 where it is not known, and the bytes that it had used until then. */
 typedef struct last_use {
     int core;
     bool lent; /* it was received as a loan */
@@ -10,8 +10,9 @@ typedef struct last_use {
 
 typedef struct walk {
     const graph_source *source;
-    last_use *of_shard; /* [shards] */
-    double *clock;      /* [workers of the rank] */
+    plan_tile_numbers numbers;
+    last_use *of_tile; /* [tiles] */
+    double *clock;     /* [workers of the rank] */
 } walk;
 
 /* The worker that takes a step; -1: one of several, or none with a cache. */
@@ -23,11 +24,24 @@ static int core_of(const graph_source *source, const plan_step *s)
     return graph_worker(source, s->place, lane);
 }
 
+/* Adds bytes of a tile to those of their kind; `used` by the step up to them. */
+static void add_reuse(const walk *w, int core, double used, const last_use *last, float bytes, step_reuse *reuse)
+{
+    const cluster_kind *k = w->source->kind;
+    reuse->lent += last->lent ? bytes : 0;
+    if (core < 0 || last->core < 0)
+        return;
+    const double since = w->clock[last->core] + (last->core == core ? used : 0) - last->clock;
+    if (last->core == core && since <= k->cache)
+        reuse->cached += bytes;
+    else if (k->far > 0 && since > k->far)
+        reuse->far += bytes;
+}
+
 static step_reuse use(walk *w, const plan_step *s)
 {
     const plan *p = w->source->plan;
     const int core = core_of(w->source, s);
-    const cluster_kind *k = w->source->kind;
     step_reuse reuse = {0};
     if (!step_moves(s) && s->kind != STEP_RECEIVE)
         return reuse;
@@ -35,27 +49,19 @@ static step_reuse use(walk *w, const plan_step *s)
     double used = 0;
     for (int i = 0; i < s->n_operands; i++) {
         const plan_operand *o = plan_step_operand(p, s, i);
-        if (o->access == ACCESS_NONE)
-            continue;
-        last_use *last = &w->of_shard[plan_used_as(p, o->region.shard)];
-        const double bytes = (double)plan_region_bytes(p, &o->region);
-        used += bytes;
-        if (last->lent)
-            reuse.lent += (float)(step_times(o) * bytes);
-        if (core < 0 || last->core < 0)
-            continue;
-        const double since = w->clock[last->core] + (last->core == core ? used : 0) - last->clock;
-        if (last->core == core && since <= k->cache)
-            reuse.cached += (float)(step_times(o) * bytes);
-        else if (k->far > 0 && since > k->far)
-            reuse.far += (float)(step_times(o) * bytes);
+        const plan_range tiles = plan_tiles_used(p, &w->numbers, o);
+        const double bytes = (double)plan_region_bytes(p, &o->region) / max_i64(1, tiles.last - tiles.first + 1);
+        for (int t = tiles.first; t <= tiles.last; t++) {
+            used += bytes;
+            add_reuse(w, core, used, &w->of_tile[t], (float)(step_times(o) * bytes), &reuse);
+        }
     }
     if (core >= 0)
         w->clock[core] += used;
     for (int i = 0; i < s->n_operands; i++) {
-        const plan_operand *o = plan_step_operand(p, s, i);
-        if (o->access != ACCESS_NONE)
-            w->of_shard[plan_used_as(p, o->region.shard)] = (last_use){core, lent, core >= 0 ? w->clock[core] : 0};
+        const plan_range tiles = plan_tiles_used(p, &w->numbers, plan_step_operand(p, s, i));
+        for (int t = tiles.first; t <= tiles.last; t++)
+            w->of_tile[t] = (last_use){core, lent, core >= 0 ? w->clock[core] : 0};
     }
     return reuse;
 }
@@ -69,15 +75,18 @@ step_reuse *step_reuses(const graph_source *source)
 {
     const plan *p = source->plan;
     const int workers = machine_workers(source->machine, p->rank);
-    walk w = {source, trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *w.of_shard),
-              trama_alloc((size_t)max_i64(1, workers) * sizeof *w.clock)};
+    walk w = {.source = source,
+              .numbers = plan_number_tiles(p),
+              .clock = trama_alloc((size_t)max_i64(1, workers) * sizeof *w.clock)};
+    w.of_tile = trama_alloc((size_t)max_i64(1, w.numbers.n) * sizeof *w.of_tile);
     step_reuse *reuse = trama_alloc((size_t)max_i64(1, p->steps.n) * sizeof *reuse);
-    for (int i = 0; i < p->shards.n; i++)
-        w.of_shard[i].core = -1;
+    for (int i = 0; i < w.numbers.n; i++)
+        w.of_tile[i].core = -1;
     for (int run = 0; run <= source->repeats && describes_caches(source->kind); run++)
         for (int i = 0; i < p->steps.n; i++)
             reuse[i] = use(&w, &p->steps.at[i]);
-    free(w.of_shard);
+    free(w.numbers.first);
+    free(w.of_tile);
     free(w.clock);
     return reuse;
 }

@@ -173,6 +173,23 @@ START_TEST(operands_in_the_cache_come_at_its_rate)
 }
 END_TEST
 
+/* Each of two workers has tiles of its own: it used its 4,000 bytes of the result 8,000 bytes ago, those of x 4,000. */
+START_TEST(each_tile_has_a_last_use)
+{
+    static const char node[] = "kind n\n cores 2\n core memory 1GB/s\n core f32 1000Tflop/s\n task 0s\n"
+                               "far 5000B 500MB/s\n nodes 1 n";
+    const trama_rehearsal_options o = {.runs = 3, .max_tiles = 2, .grain_flops = 1, .grain_bytes = 1};
+    trama_program *p = trama_program_create();
+    trama_value *x = trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(2000), NULL);
+    trama_target *t = trama_target_create(p, "t", trama_neg(x));
+    const trama_rehearsal_report f = report_on(t, node, &o);
+    ck_assert_int_eq(f.steps, 2);
+    ck_assert_double_eq_tol(f.step_seconds, 4e-6 + 16e-6, 1e-8);
+    ck_assert_double_lt(f.idle, 1e-6);
+    trama_program_destroy(&p);
+}
+END_TEST
+
 static trama_value *by_rows(trama_program *p, const trama_mesh *mesh, const char *name, int64_t columns)
 {
     return trama_shard(trama_parameter(p, name, TRAMA_F64, TRAMA_SHAPE(100, columns), NULL), mesh, "S(0)");
@@ -488,6 +505,7 @@ int main(void)
                                   rates_are_found_by_the_name_of_the_op,
                                   sums_of_terms_have_the_rates_of_additions,
                                   operands_in_the_cache_come_at_its_rate,
+                                  each_tile_has_a_last_use,
                                   a_run_takes_as_long_however_many_there_are,
                                   ops_of_the_program_share_rates,
                                   what_another_rank_lends_has_a_rate,
