@@ -105,7 +105,7 @@ int plan_wrong_alias(const plan *p)
         for (int k = 0; k < p->steps.at[i].n_operands && p->steps.at[i].kind != STEP_ORDER; k++) {
             const plan_operand *o = plan_step_operand(p, &p->steps.at[i], k);
             if (o->access != ACCESS_READ &&
-                (p->shards.at[o->region.shard].source == SHARD_ALIAS || open[o->region.shard]))
+                (p->shards.at[o->region.shard].source == SHARD_ALIAS || open[plan_buffer_of(p, o->region.shard)]))
                 found = o->region.shard;
         }
         count_open(p, i, spans, false, open);

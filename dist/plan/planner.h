@@ -26,6 +26,7 @@ struct partition {
     plan_source s;
     plan *p;
     int *bucket; /* [value id] exchanges of ends that it needs, one behind the other; NULL outside partition_run */
+    int *read;   /* [value id] exchanges of ends that the readers of its buffer so far need; NULL likewise */
     bool *ends;  /* [value id] only updates are computed from it; NULL likewise */
     int next;    /* bucket of the exchanges that are made now; -1: their messages are not bundled */
     int hops;    /* exchanges made in it so far: each may need the one before */
