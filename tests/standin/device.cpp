@@ -43,7 +43,7 @@ struct memory {
 };
 
 std::mutex lock; /* of all below */
-memory memories[MOST_GPUS];
+memory *const memories = new memory[MOST_GPUS]; /* outlives the threads of streams */
 std::atomic<cudaError_t> lost{cudaSuccess};
 thread_local cudaError_t last = cudaSuccess;
 thread_local int selected = 0;
@@ -250,7 +250,7 @@ int current(void)
 bool fails(const char *what)
 {
     static std::mutex counting;
-    static std::map<std::string, int64_t> calls;
+    static std::map<std::string, int64_t> &calls = *new std::map<std::string, int64_t>;
     const char *wanted = getenv("TRAMA_STANDIN_FAIL");
     const size_t length = strlen(what);
     std::lock_guard<std::mutex> guard(counting);
