@@ -54,14 +54,16 @@ static bool same(const trama_node *node, const trama_rule *rule, const op_layout
     return equal;
 }
 
-/* Of the operands that are read beyond a process's part: of others no bytes are counted here. */
-static uint64_t sizes_of(const trama_node *node, const trama_rule *rule)
+/* Whether two nodes with one rule receive as many bytes of neighbours in each layout. */
+static bool reach_alike(const trama_rule *rule, const trama_node *a, const trama_node *b)
 {
-    uint64_t sizes = 1;
-    for (int t = 0; t < rule->n_in; t++)
+    bool alike = true;
+    for (int t = 0; t < rule->n_in && alike; t++) {
+        const trama_value *v = a->in[t], *w = b->in[t];
         if (rule_reaches(rule, t))
-            sizes = 32 * sizes + trama_dtype_size(node->in[t]->dtype);
-    return sizes;
+            alike = trama_shape_equal(v->shape, w->shape) && trama_dtype_size(v->dtype) == trama_dtype_size(w->dtype);
+    }
+    return alike;
 }
 
 static void fill(op_candidates *c, const trama_node *node, int64_t nominal)
@@ -90,16 +92,16 @@ const op_candidates *candidates_of(candidates_pool *pool, const trama_node *node
                                    const op_layouts *before, int64_t nominal)
 {
     const bool pinned = is_pinned(node, rule, before);
-    const uint64_t sizes = sizes_of(node, rule);
     uint64_t hash = hash_word(hash_word(HASH_START, (uint64_t)(uintptr_t)rule), (uint64_t)(uintptr_t)before);
-    hash = hash_word(hash_word(hash_word(hash, (uint64_t)(uintptr_t)node->op), pinned), sizes);
+    hash = hash_word(hash_word(hash, (uint64_t)(uintptr_t)node->op), pinned);
     for (int probe = 0, i; (i = hash_table_find(&pool->by_content, hash, &probe)) >= 0;) {
         const op_candidates *c = pool->list.at[i];
-        if (c->op == node->op && c->rule == rule && c->before == before && c->asked == pinned && c->sizes == sizes)
+        if (c->op == node->op && c->rule == rule && c->before == before && c->asked == pinned &&
+            reach_alike(rule, c->first, node))
             return c;
     }
     op_candidates *c = trama_alloc(sizeof *c);
-    *c = (op_candidates){.op = node->op, .rule = rule, .sizes = sizes, .before = before, .asked = pinned};
+    *c = (op_candidates){.op = node->op, .rule = rule, .first = node, .before = before, .asked = pinned};
     fill(c, node, nominal);
     hash_table_add(&pool->by_content, hash, pool->list.n);
     *ARRAY_PUSH(&pool->list) = c;

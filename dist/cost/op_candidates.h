@@ -5,11 +5,12 @@
 
 #include "layout_classes.h"
 
-/* Of all ops with one rule that completion laid out alike, and whose operands have elements of the same sizes. */
+/* Of all ops with one rule that completion laid out alike, and whose operands beyond a process's part have the same
+ * shapes and element sizes: of others the rule has all extents. */
 typedef struct op_candidates {
     const trama_op *op;
     const trama_rule *rule;
-    uint64_t sizes;           /* of elements, in the form of op_candidates.c */
+    const trama_node *first;  /* the node for which they were made */
     const op_layouts *before; /* as completion has it: the first of the list */
     bool asked;               /* to keep them */
     bool kept;                /* the list has no others */

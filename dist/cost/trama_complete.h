@@ -11,11 +11,10 @@ TRAMA_API_BEGIN
  * and "rests in host memory" if it is marked so. The order of processes precedes these lines, if trama_order set one; a
  * line per conflict follows them. Then a line tells, for each change of layout that takes bytes, the op with its line
  * in the user's program, the value, both layouts, the bytes, the reason, and the next best layouts of the op; and for
- * each op that reads neighbours the operands, the bytes, and its next best layouts. The last
- * line has the sum of the bytes, and the bound of trama_completion_bytes, for which it searches. nominal (>= 1) is the
- * extent that stands for TRAMA_ANY; it is halved until each tensor has at most 2^60 bytes. Errors: the program's first
- * error; E_LAYOUT, E_ARGUMENT, E_ORDER and E_MEMORY as of trama_compile. *text is set on TRAMA_OK only; trama_text_free
- * frees it. */
+ * each op that reads neighbours the operands, the bytes, and its next best layouts. The last line has the sum of the
+ * bytes, and the bound of trama_completion_bytes, for which it searches. nominal (>= 1) is the extent that stands for
+ * TRAMA_ANY; it is halved until each tensor has at most 2^60 bytes. Errors: the program's first error; E_LAYOUT,
+ * E_ARGUMENT, E_ORDER and E_MEMORY as of trama_compile. *text is set on TRAMA_OK only; trama_text_free frees it. */
 trama_status trama_complete_text(const trama_program *program, int64_t nominal, char **text);
 
 typedef struct trama_completion trama_completion; /* completed layouts of a program as it was then */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an op reads beyond its own part of an operand: neighbours of a stencil, rows at a border. It comes beside
- * changes of layout, from the processes whose part it is. */
+/* Elements that an op reads beyond its own part of an operand: neighbours of a stencil, rows at a border. They come
+ * beside changes of layout, from the processes whose part they are. */
 #include "infer.h"
 
 /* Whether an axis splits a dim of operand t of which neighbours are read. */

@@ -104,6 +104,13 @@ static trama_value *stencil(void)
     return trama_shard(trama_sum_over(y, TRAMA_DIMS(1), false), mesh, "S(0)");
 }
 
+/* Equal parts of operands of other lengths: those of y lie on one process. */
+static trama_value *parts_of_two(void)
+{
+    trama_value *x = input("x", TRAMA_SHAPE(10, 4), "S(0)"), *y = input("y", TRAMA_SHAPE(20, 4), "S(0)");
+    return trama_add(trama_exp(trama_slice(x, 0, 1, 8)), trama_exp(trama_slice(y, 0, 1, 8)));
+}
+
 static trama_value *step(void)
 {
     const trama_optimizer sgd = trama_sgd(0.1);
@@ -125,6 +132,7 @@ static const struct {
     {"terms", "2", terms, true},
     {"windows", "2", windows, false},
     {"a stencil", "4", stencil, false},
+    {"parts of two", "2", parts_of_two, false},
     {"a step", "2", step, false},
     {"a step on three processes", "3", step, false},
 };
