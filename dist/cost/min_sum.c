@@ -1,34 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tree-reweighted messages. Those of a pair lie by classes, not by states. */
+/* The problem, and the branches of its solution. */
 #include "min_sum.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-enum { MOST_SWEEPS = 8, ROUNDS_OF_A_BRANCH = 6 };
+#include "beliefs.h"
 
-typedef struct variable {
-    int n, first;          /* states; the first one's place in `cost` */
-    int n_before, n_after; /* pairs with earlier and with later variables */
-} variable;
-
-typedef struct joined {
-    min_sum_pair p;
-    int next_of_first, next_of_second; /* the next pair of the same variable; -1 */
-    double *to_first, *to_second;      /* messages [rows], [columns] */
-} joined;
-
-struct min_sum {
-    double forbidden;
-    ARRAY(variable) variables;
-    ARRAY(double) cost;
-    bool *left; /* beside the costs: no branch excludes the state */
-    ARRAY(joined) pairs;
-    int *after, *before; /* [variables] the first pair with a later, and with an earlier variable; -1 */
-    int most_states, most_classes;
-    double *beliefs, *least; /* scratch [most_states], [most_classes] */
-};
+enum { ROUNDS_OF_A_BRANCH = 6 };
 
 min_sum *min_sum_new(double forbidden)
 {
@@ -87,199 +67,6 @@ void min_sum_scale_fully(min_sum *m)
         m->pairs.at[i].p.scale = 1;
 }
 
-/* ---- Messages ---- */
-
-static void start(min_sum *m)
-{
-    const size_t lists = (size_t)m->variables.n * sizeof *m->after;
-    m->left = trama_alloc((size_t)m->cost.n + 1);
-    memset(m->left, 1, (size_t)m->cost.n);
-    m->after = trama_alloc(lists);
-    m->before = trama_alloc(lists);
-    memset(m->after, -1, lists);
-    memset(m->before, -1, lists);
-    for (int i = 0; i < m->variables.n; i++)
-        m->most_states = m->variables.at[i].n > m->most_states ? m->variables.at[i].n : m->most_states;
-    for (int i = m->pairs.n - 1; i >= 0; i--) {
-        joined *j = &m->pairs.at[i];
-        j->next_of_first = m->after[j->p.first];
-        j->next_of_second = m->before[j->p.second];
-        m->after[j->p.first] = m->before[j->p.second] = i;
-        m->most_classes = j->p.rows > m->most_classes ? j->p.rows : m->most_classes;
-        m->most_classes = j->p.columns > m->most_classes ? j->p.columns : m->most_classes;
-    }
-    m->beliefs = trama_alloc((size_t)m->most_states * sizeof(double));
-    m->least = trama_alloc((size_t)(m->most_classes + 1) * sizeof(double));
-}
-
-static void stop(min_sum *m)
-{
-    free(m->left);
-    free(m->after);
-    free(m->before);
-    free(m->beliefs);
-    free(m->least);
-}
-
-static double pair_cost(const min_sum_pair *p, int row, int column)
-{
-    return p->scale * p->table[(size_t)row * (size_t)p->columns + (size_t)column];
-}
-
-/* Adds the costs beside the states of earlier variables. */
-static void add_earlier(min_sum *m, int v, const int *state)
-{
-    for (int i = m->before[v]; i >= 0; i = m->pairs.at[i].next_of_second) {
-        const min_sum_pair *p = &m->pairs.at[i].p;
-        for (int s = 0; s < m->variables.at[v].n; s++)
-            m->beliefs[s] += pair_cost(p, p->row[state[p->first]], p->column[s]);
-    }
-}
-
-static void add_messages_of_later(min_sum *m, int v)
-{
-    for (int i = m->after[v]; i >= 0; i = m->pairs.at[i].next_of_first)
-        for (int s = 0; s < m->variables.at[v].n; s++)
-            m->beliefs[s] += m->pairs.at[i].to_first[m->pairs.at[i].p.row[s]];
-}
-
-/* Begins with the costs of a variable's states. */
-static void add_costs(min_sum *m, int v)
-{
-    const variable *x = &m->variables.at[v];
-    for (int s = 0; s < x->n; s++)
-        m->beliefs[s] = m->cost.at[x->first + s] + (m->left[x->first + s] ? 0 : m->forbidden);
-}
-
-/* The beliefs of a variable: the costs of its states and the messages to them. */
-static void gather(min_sum *m, int v)
-{
-    add_costs(m, v);
-    add_messages_of_later(m, v);
-    for (int i = m->before[v]; i >= 0; i = m->pairs.at[i].next_of_second)
-        for (int s = 0; s < m->variables.at[v].n; s++)
-            m->beliefs[s] += m->pairs.at[i].to_second[m->pairs.at[i].p.column[s]];
-}
-
-/* Subtracts the least of n numbers from all, and returns it. */
-static double normalize(double *at, int n)
-{
-    double least = at[0];
-    for (int i = 1; i < n; i++)
-        least = fmin(least, at[i]);
-    for (int i = 0; i < n; i++)
-        at[i] -= least;
-    return least;
-}
-
-/* Sends the share `gamma` of a variable's beliefs over a pair, less the message that came from there. Returns the least
- * element, which is subtracted from the message. */
-static double send(min_sum *m, int v, joined *j, bool forward, double gamma)
-{
-    const min_sum_pair *p = &j->p;
-    const int *class_of = forward ? p->row : p->column, n_from = forward ? p->rows : p->columns,
-              n_to = forward ? p->columns : p->rows;
-    const double *came = forward ? j->to_first : j->to_second;
-    double *to = forward ? j->to_second : j->to_first;
-    for (int c = 0; c < n_from; c++)
-        m->least[c] = DBL_MAX;
-    for (int s = 0; s < m->variables.at[v].n; s++)
-        m->least[class_of[s]] = fmin(m->least[class_of[s]], gamma * m->beliefs[s]);
-    for (int b = 0; b < n_to; b++) {
-        to[b] = DBL_MAX;
-        for (int a = 0; a < n_from; a++)
-            if (m->least[a] < DBL_MAX)
-                to[b] = fmin(to[b], m->least[a] - came[a] + (forward ? pair_cost(p, a, b) : pair_cost(p, b, a)));
-    }
-    return normalize(to, n_to);
-}
-
-static double share(const variable *x)
-{
-    const int most = x->n_before > x->n_after ? x->n_before : x->n_after;
-    return 1.0 / (most > 0 ? most : 1);
-}
-
-static int least_belief(const min_sum *m, int n, int best)
-{
-    for (int s = 0; s < n; s++)
-        best = m->beliefs[s] < m->beliefs[best] ? s : best;
-    return best;
-}
-
-/* The state of a variable that costs least beside the states of earlier ones, and the messages of later ones. */
-static int decide(min_sum *m, int v, const int *state)
-{
-    add_costs(m, v);
-    add_messages_of_later(m, v);
-    add_earlier(m, v, state);
-    return least_belief(m, m->variables.at[v].n, 0);
-}
-
-static double sum_of(const min_sum *m, const int *state)
-{
-    double sum = 0;
-    for (int v = 0; v < m->variables.n; v++)
-        sum += m->cost.at[m->variables.at[v].first + state[v]];
-    for (int i = 0; i < m->pairs.n; i++) {
-        const min_sum_pair *p = &m->pairs.at[i].p;
-        sum += pair_cost(p, p->row[state[p->first]], p->column[state[p->second]]);
-    }
-    return sum;
-}
-
-static void pass_forward(min_sum *m, int *state)
-{
-    for (int v = 0; v < m->variables.n; v++) {
-        state[v] = decide(m, v, state);
-        gather(m, v);
-        for (int i = m->after[v]; i >= 0; i = m->pairs.at[i].next_of_first)
-            send(m, v, &m->pairs.at[i], true, share(&m->variables.at[v]));
-    }
-}
-
-static double pass_backward(min_sum *m)
-{
-    double bound = 0;
-    for (int v = m->variables.n - 1; v >= 0; v--) {
-        gather(m, v);
-        bound += normalize(m->beliefs, m->variables.at[v].n);
-        for (int i = m->before[v]; i >= 0; i = m->pairs.at[i].next_of_second)
-            bound += send(m, v, &m->pairs.at[i], false, share(&m->variables.at[v]));
-    }
-    return bound;
-}
-
-/* ---- States ---- */
-
-/* The state of a variable that costs least beside those of its neighbours. */
-static int least_beside(min_sum *m, int v, const int *state)
-{
-    const variable *x = &m->variables.at[v];
-    add_costs(m, v);
-    for (int i = m->after[v]; i >= 0; i = m->pairs.at[i].next_of_first) {
-        const min_sum_pair *p = &m->pairs.at[i].p;
-        for (int s = 0; s < x->n; s++)
-            m->beliefs[s] += pair_cost(p, p->row[s], p->column[state[p->second]]);
-    }
-    add_earlier(m, v, state);
-    return least_belief(m, x->n, state[v]);
-}
-
-/* Changes one variable at a time while that lessens the sum. */
-static void descend(min_sum *m, int *state)
-{
-    bool changed = true;
-    for (int sweep = 0; changed && sweep < MOST_SWEEPS; sweep++) {
-        changed = false;
-        for (int v = 0; v < m->variables.n; v++) {
-            const int best = least_beside(m, v, state);
-            changed |= best != state[v];
-            state[v] = best;
-        }
-    }
-}
-
 /* ---- Branches ---- */
 
 /* A variable has a state, or is without it. */
@@ -310,8 +97,8 @@ static void offer(search *s)
 {
     const size_t bytes = (size_t)s->m->variables.n * sizeof *s->met;
     memcpy(s->tried, s->met, bytes);
-    descend(s->m, s->tried);
-    const double sum = sum_of(s->m, s->tried);
+    beliefs_descend(s->m, s->tried);
+    const double sum = beliefs_sum(s->m, s->tried);
     if (sum < s->sum) {
         s->sum = sum;
         memcpy(s->best, s->tried, bytes);
@@ -327,9 +114,9 @@ static double pass_messages(search *s, int rounds)
 {
     double bound = -DBL_MAX;
     for (int i = 0; i < rounds && !is_decided(s, bound); i++) {
-        pass_forward(s->m, s->met);
+        beliefs_forward(s->m, s->met);
         offer(s);
-        bound = fmax(bound, pass_backward(s->m));
+        bound = fmax(bound, beliefs_backward(s->m));
         s->effort -= visits_of_a_round(s->m);
     }
     return bound;
@@ -346,7 +133,7 @@ static int unclear_variable(search *s, int *favoured)
         const int n = s->m->variables.at[v].n;
         const double *beliefs = s->m->beliefs;
         int best = -1, second = -1;
-        gather(s->m, v);
+        beliefs_gather(s->m, v);
         for (int k = 0; k < n; k++)
             if (s->m->left[s->m->variables.at[v].first + k]) {
                 if (best < 0 || beliefs[k] < beliefs[best]) {
@@ -444,7 +231,7 @@ double min_sum_solve(min_sum *m, int rounds, double tolerance, double effort, in
                 .tried = trama_alloc(bytes),
                 .best = state,
                 .sum = DBL_MAX};
-    start(m);
+    beliefs_start(m);
     memcpy(s.met, state, (size_t)m->variables.n * sizeof *state);
     offer(&s);
     const double root = pass_messages(&s, rounds);
@@ -464,7 +251,7 @@ double min_sum_solve(min_sum *m, int rounds, double tolerance, double effort, in
     }
     bound = fmax(root, left ? bound_of_rest(&s, bound) : s.sum - tolerance);
     *sum = s.sum;
-    stop(m);
+    beliefs_stop(m);
     ARRAY_FREE(&s.path);
     free(s.met);
     free(s.tried);

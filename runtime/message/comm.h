@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The communicator: uses the program's MPI, starts MPI, or works without; its collective calls wait under a watchdog.
- * No other file calls MPI; message.c, tile.c, rest.c and driver.c call StarPU-MPI. */
+ * comm.c and comm_exchange.c alone call MPI; message.c, tile.c, rest.c and driver.c call StarPU-MPI. */
 #ifndef COMM_H
 #define COMM_H
 
@@ -11,6 +11,13 @@
 
 /* Of its own messages; StarPU-MPI uses 42 to 44. */
 enum { CLOCK_TAG = 7001, LEAVE_TAG = 7002, GATHER_TAG = 7003, SWAP_TAG = 7004 };
+
+/* Whether MPI is finalised. */
+static inline bool comm_has_ended(void)
+{
+    int finalized = 0;
+    return MPI_Finalized(&finalized) || finalized;
+}
 #endif
 
 typedef struct comm {

@@ -28,7 +28,7 @@ set_target_properties(examples_sleeper PROPERTIES
 target_link_libraries(examples_sleeper PRIVATE trama_inside)
 add_dependencies(tests_examples examples_sleeper)
 
-set(SOURCES_test_trama_trace_pictures trace_chrome trace_svg svg_bars svg_legend svg_text svg_view picture_parts
+set(SOURCES_test_trama_trace_pictures trace_chrome json_stream trace_svg svg_bars svg_legend svg_text svg_view picture_parts
     ../read/trace_names ../../../common/must)
 list(TRANSFORM SOURCES_test_trama_trace_pictures REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/examples/trama/trace/pictures/\\1.c")
 foreach(program test_trama_rule test_trama_layout test_trama_reshard test_trama_large test_arguments

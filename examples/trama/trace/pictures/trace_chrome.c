@@ -2,10 +2,10 @@
 /* The trace as trace events. Viewers lose slices of a thread that overlap without nesting, by a rounding too: times
  * are whole ns, and messages and steps lie in as many threads as it takes. Slices stand before the flows that bind to
  * them. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "json_stream.h"
 #include "must.h"
 #include "picture_parts.h"
 #include "pictures.h"
@@ -18,109 +18,39 @@ typedef struct slice {
 
 typedef struct writer {
     const trace *t;
-    FILE *out;
+    json_stream json;
     double last;
     int64_t zero;             /* ns at which time 0 of the trace is shown, as viewers refuse negative times */
-    bool more;                /* an event, or a field of one, stands before */
     int first_lane;           /* thread of a rank's first lane of messages */
     lanes *messages;          /* [n_ranks] */
     slice *ran, *left, *came; /* of each task; of each message at both its ends */
     int flows;
 } writer;
 
-/* ---- JSON ---- */
-
-static void put_string(writer *w, const char *text)
-{
-    fputc('"', w->out);
-    for (int length; text && (length = character_length(text)); text += abs(length))
-        if (length < 0)
-            fputc(*text == '\n' || *text == '\t' ? ' ' : '?', w->out);
-        else
-            fprintf(w->out, "%s%.*s", *text == '"' || *text == '\\' ? "\\" : "", length, text);
-    fputc('"', w->out);
-}
-
-/* A comma stands before each part of an object or list but the first. */
-static void put_comma(writer *w)
-{
-    fputs(w->more ? "," : "", w->out);
-    w->more = true;
-}
-
-static void put_key(writer *w, const char *key)
-{
-    put_comma(w);
-    fprintf(w->out, "\"%s\":", key);
-}
-
-static void put_text(writer *w, const char *key, const char *text)
-{
-    put_key(w, key);
-    put_string(w, text);
-}
-
-static void put_integer(writer *w, const char *key, int64_t value)
-{
-    put_key(w, key);
-    fprintf(w->out, "%" PRId64, value);
-}
-
-/* JSON has no NAN. */
-static void put_number(writer *w, const char *key, double value)
-{
-    if (!isfinite(value))
-        return;
-    put_key(w, key);
-    fprintf(w->out, "%.9g", value);
-}
-
-static void put_us(writer *w, const char *key, int64_t ns)
-{
-    put_key(w, key);
-    fprintf(w->out, "%" PRId64 ".%03" PRId64, ns / 1000, ns % 1000);
-}
-
-static void put_open(writer *w, const char *key, char bracket)
-{
-    if (key)
-        put_key(w, key);
-    else
-        put_comma(w);
-    fputc(bracket, w->out);
-    w->more = false;
-}
-
-static void put_close(writer *w, char bracket)
-{
-    fputc(bracket, w->out);
-    w->more = true;
-}
+/* ---- Events ---- */
 
 static void open_event(writer *w, const char *phase, int pid, int tid, const char *name)
 {
-    fputs(w->more ? ",\n" : "\n", w->out);
-    w->more = false;
-    fputc('{', w->out);
-    put_text(w, "ph", phase);
-    put_integer(w, "pid", pid);
-    put_integer(w, "tid", tid);
-    put_text(w, "name", name);
+    json_open_line(&w->json);
+    json_text(&w->json, "ph", phase);
+    json_integer(&w->json, "pid", pid);
+    json_integer(&w->json, "tid", tid);
+    json_text(&w->json, "name", name);
 }
 
 static void open_slice(writer *w, const slice *s, const char *name, const char *category)
 {
     open_event(w, "X", s->pid, s->tid, name);
-    put_text(w, "cat", category);
-    put_us(w, "ts", s->begin);
-    put_us(w, "dur", s->end - s->begin);
-    put_open(w, "args", '{');
+    json_text(&w->json, "cat", category);
+    json_us(&w->json, "ts", s->begin);
+    json_us(&w->json, "dur", s->end - s->begin);
+    json_open(&w->json, "args", '{');
 }
 
 static void close_event(writer *w)
 {
-    put_close(w, '}');
-    put_close(w, '}');
+    json_close(&w->json, '}');
+    json_close(&w->json, '}');
 }
 
 /* ---- Where things lie ---- */
@@ -180,24 +110,24 @@ static void place_messages(writer *w)
 static void name_process(writer *w, int pid, const char *name)
 {
     open_event(w, "M", pid, 0, "process_name");
-    put_open(w, "args", '{');
-    put_text(w, "name", name);
+    json_open(&w->json, "args", '{');
+    json_text(&w->json, "name", name);
     close_event(w);
     open_event(w, "M", pid, 0, "process_sort_index");
-    put_open(w, "args", '{');
-    put_integer(w, "sort_index", pid);
+    json_open(&w->json, "args", '{');
+    json_integer(&w->json, "sort_index", pid);
     close_event(w);
 }
 
 static void name_thread(writer *w, int pid, int tid, const char *name)
 {
     open_event(w, "M", pid, tid, "thread_name");
-    put_open(w, "args", '{');
-    put_text(w, "name", name);
+    json_open(&w->json, "args", '{');
+    json_text(&w->json, "name", name);
     close_event(w);
     open_event(w, "M", pid, tid, "thread_sort_index");
-    put_open(w, "args", '{');
-    put_integer(w, "sort_index", tid);
+    json_open(&w->json, "args", '{');
+    json_integer(&w->json, "sort_index", tid);
     close_event(w);
 }
 
@@ -234,17 +164,15 @@ static void write_waits(writer *w, const trace_task *task)
     waited waits[MOST_WAITS];
     char text[200];
     int n = task_waits(w->t, task, waits);
-    put_open(w, "waited_for", '[');
+    json_open(&w->json, "waited_for", '[');
     for (int i = 0; i < n; i++) {
         wait_text(w->t, &waits[i], text);
-        put_comma(w);
-        put_string(w, text);
+        json_item(&w->json, text);
     }
     if (task->n_needs + task->n_messages > n) {
-        put_comma(w);
-        put_string(w, "and earlier ones");
+        json_item(&w->json, "and earlier ones");
     }
-    put_close(w, ']');
+    json_close(&w->json, ']');
 }
 
 static void write_task(writer *w, int i)
@@ -252,18 +180,18 @@ static void write_task(writer *w, int i)
     const trace_task *task = &w->t->tasks[i];
     const trace_name *name = &w->t->names[task->name];
     open_slice(w, &w->ran[i], name->text, trace_role_text(name->role));
-    put_integer(w, "task", task->job);
+    json_integer(&w->json, "task", task->job);
     if (task->step >= 0)
-        put_integer(w, "step", task->step);
+        json_integer(&w->json, "step", task->step);
     if (task->micro_step >= 0)
-        put_integer(w, "micro_step", task->micro_step);
-    put_number(w, "gflop", task->gflop);
+        json_integer(&w->json, "micro_step", task->micro_step);
+    json_number(&w->json, "gflop", task->gflop);
     if (task->gflop > 0 && task->ended > task->began)
-        put_number(w, "gflop_per_s", task->gflop / (task->ended - task->began) * 1000);
-    put_integer(w, "priority", task->priority);
-    put_number(w, "submitted_ms", task->submitted);
+        json_number(&w->json, "gflop_per_s", task->gflop / (task->ended - task->began) * 1000);
+    json_integer(&w->json, "priority", task->priority);
+    json_number(&w->json, "submitted_ms", task->submitted);
     if (isnan(task->ended))
-        put_text(w, "ended", "not in the trace");
+        json_text(&w->json, "ended", "not in the trace");
     write_waits(w, task);
     close_event(w);
 }
@@ -274,13 +202,13 @@ static void write_message(writer *w, const slice *s, const trace_message *m, boo
     snprintf(name, sizeof name, "%.150s %s rank %d", m->text && *m->text ? m->text : "message", sent ? "to" : "from",
              sent ? m->to : m->from);
     open_slice(w, s, name, "message");
-    put_integer(w, "bytes", m->bytes);
-    put_integer(w, "from_rank", m->from);
-    put_integer(w, "to_rank", m->to);
+    json_integer(&w->json, "bytes", m->bytes);
+    json_integer(&w->json, "from_rank", m->from);
+    json_integer(&w->json, "to_rank", m->to);
     if (isnan(m->sent))
-        put_text(w, "sent", "not in the trace");
+        json_text(&w->json, "sent", "not in the trace");
     if (isnan(m->arrived))
-        put_text(w, "arrived", "not in the trace");
+        json_text(&w->json, "arrived", "not in the trace");
     close_event(w);
 }
 
@@ -295,7 +223,7 @@ static void write_steps(writer *w)
         slice s = slice_at(w, pid, 1 + lanes_take(&threads, steps[i].span), steps[i].span);
         snprintf(name, sizeof name, "step %ld", steps[i].number);
         open_slice(w, &s, name, "step");
-        put_integer(w, "tasks", steps[i].n_tasks);
+        json_integer(&w->json, "tasks", steps[i].n_tasks);
         close_event(w);
     }
     if (n) {
@@ -316,12 +244,12 @@ static void write_flow(writer *w, const char *name, const slice *from, int64_t a
     for (int end = 0; end < 2; end++) {
         const slice *s = end ? to : from;
         open_event(w, end ? "f" : "s", s->pid, s->tid, name);
-        put_text(w, "cat", "flow");
-        put_integer(w, "id", w->flows);
-        put_us(w, "ts", end ? until : at);
+        json_text(&w->json, "cat", "flow");
+        json_integer(&w->json, "id", w->flows);
+        json_us(&w->json, "ts", end ? until : at);
         if (end)
-            put_text(w, "bp", "e");
-        put_close(w, '}');
+            json_text(&w->json, "bp", "e");
+        json_close(&w->json, '}');
     }
 }
 
@@ -357,24 +285,23 @@ static void write_flows(writer *w)
 
 static void write_head(writer *w)
 {
-    put_open(w, NULL, '{');
-    put_text(w, "displayTimeUnit", "ms");
-    put_open(w, "otherData", '{');
-    put_text(w, "program", w->t->program);
+    json_open(&w->json, NULL, '{');
+    json_text(&w->json, "displayTimeUnit", "ms");
+    json_open(&w->json, "otherData", '{');
+    json_text(&w->json, "program", w->t->program);
     if (w->zero)
-        put_number(w, "time_0_at_ms", (double)w->zero / 1e6);
-    put_open(w, "missing", '[');
+        json_number(&w->json, "time_0_at_ms", (double)w->zero / 1e6);
+    json_open(&w->json, "missing", '[');
     for (int i = 0; i < w->t->n_missing; i++) {
-        put_comma(w);
-        put_string(w, w->t->missing[i].text);
+        json_item(&w->json, w->t->missing[i].text);
     }
-    put_close(w, ']');
-    put_close(w, '}');
+    json_close(&w->json, ']');
+    json_close(&w->json, '}');
 }
 
 static void write_events(writer *w)
 {
-    put_open(w, "traceEvents", '[');
+    json_open(&w->json, "traceEvents", '[');
     name_all(w);
     write_steps(w);
     for (int i = 0; i < w->t->n_tasks; i++)
@@ -388,12 +315,12 @@ static void write_events(writer *w)
             write_message(w, &w->came[i], m, false);
     }
     write_flows(w);
-    put_close(w, ']');
+    json_close(&w->json, ']');
 }
 
 bool trace_write_chrome(const trace *t, FILE *out)
 {
-    writer w = {.t = t, .out = out, .last = trace_last(t), .first_lane = 1};
+    writer w = {.t = t, .json = {.out = out}, .last = trace_last(t), .first_lane = 1};
     w.messages = must_allocate((int64_t)t->n_ranks + 1, sizeof *w.messages);
     w.ran = must_allocate((int64_t)t->n_tasks + 1, sizeof *w.ran);
     w.left = must_allocate((int64_t)t->n_messages + 1, sizeof *w.left);
@@ -406,7 +333,7 @@ bool trace_write_chrome(const trace *t, FILE *out)
     place_messages(&w);
     write_head(&w);
     write_events(&w);
-    put_close(&w, '}');
+    json_close(&w.json, '}');
     fputc('\n', out);
     for (int i = 0; i < t->n_ranks; i++)
         free(w.messages[i].end);
