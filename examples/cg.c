@@ -279,6 +279,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case 'n':
         o->n = argument_integer(state, "--n", text, 1, 1 << 20);
         return 0;
+    case ARGP_KEY_END:
+        auto_check(state, o->machine, &o->mesh);
+        return 0;
     case 'm':
         trama_mesh_destroy(&o->mesh);
         o->mesh = argument_mesh(state, "--mesh", text, 0, NULL);
@@ -312,10 +315,7 @@ int main(int argc, char **argv)
                                 .doc = "Solves A x = b by conjugate gradients, A a dense or banded matrix."};
     options o = {.n = 1024, .band = 1 << 20, .lag = 2, .most = 1000, .tolerance = 1e-10};
     o.checkpoint.states = "x,r,p,rho,limit,taken"; /* the matrix is made anew */
-    o.mesh = trama_mesh_create("1");
     argp_parse(&parser, argc, argv, 0, NULL, &o);
-    if (o.machine)
-        trama_mesh_destroy(&o.mesh);
 
     trama_context *context = NULL;
     must(trama_start(NULL, &context));

@@ -58,6 +58,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         state->child_inputs[1] = &o->plan;
         state->child_inputs[2] = &o->machine;
         return 0;
+    case ARGP_KEY_END:
+        auto_check(state, o->machine, &o->mesh);
+        return 0;
     case KEY_MESH:
         trama_mesh_destroy(&o->mesh);
         o->mesh = argument_mesh(state, "--mesh", text, 2, axes);
@@ -103,10 +106,6 @@ static options parse(int argc, char **argv)
     const struct argp_child children[] = {{.argp = &optimizer_argp}, {.argp = &run_argp}, {.argp = &auto_argp}, {0}};
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
-    if (o.machine)
-        trama_mesh_destroy(&o.mesh);
-    else if (!o.mesh)
-        o.mesh = trama_mesh_create("1");
     return o;
 }
 

@@ -88,6 +88,7 @@ START_TEST(wrong_uses_are_told)
                                        {" --blocks 0", "--blocks", "'0'"},
                                        {" --mesh pp=2", "--mesh", "pp"},
                                        {" --auto ''", "--auto", "name of a file"},
+                                       {" --auto builtin --mesh dp=2", "--mesh and --auto", "leave one of them out"},
                                        {" --auto /nowhere/machine", "/nowhere/machine", "No such file"},
                                        {" --text /nowhere/text", "--text /nowhere/text", "name a text"},
                                        {" --text /dev/null", "--text /dev/null", "0 characters"},

@@ -27,6 +27,14 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 const struct argp auto_argp = {.options = options, .parser = parse_option};
 
+void auto_check(const struct argp_state *state, const char *machine, trama_mesh **mesh)
+{
+    if (machine && *mesh)
+        argp_error(state, "--mesh and --auto: --auto chooses the mesh; leave one of them out");
+    if (!machine && !*mesh)
+        *mesh = trama_mesh_create("1");
+}
+
 void auto_choose(trama_context *context, trama_target *target, const char *machine, int64_t fed)
 {
     const int ranks = trama_context_ranks(context);

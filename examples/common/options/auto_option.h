@@ -10,8 +10,11 @@
 /* A child of a program's own parser; its input is a const char *, which becomes the name of the machine. */
 extern const struct argp auto_argp;
 
-/* Chooses mesh and layouts of the target for this job's ranks on that machine, with `fed` for TRAMA_ANY, and prints the
- * table on rank 0; nothing where machine is NULL. Before trama_compile. */
+/* At ARGP_KEY_END: ends the program where both --auto and --mesh were given. Makes the mesh "1" where neither was. */
+void auto_check(const struct argp_state *state, const char *machine, trama_mesh **mesh);
+
+/* Chooses mesh and layouts of the target for this job's ranks on that machine, with `fed` for TRAMA_ANY (0: it has no
+ * such dim), and prints the table on rank 0; nothing where machine is NULL. Before trama_compile. */
 void auto_choose(trama_context *context, trama_target *target, const char *machine, int64_t fed);
 
 #endif

@@ -29,8 +29,8 @@ typedef struct calibration {
     bool own_core;            /* each rank has one beside its workers */
 } calibration;
 
-/* COLD_BYTES: that a core loads before what it had is taken to be out of its cache; SPREAD_BYTES: of a worker's copies,
- * so that each comes from the last cache, where a core's share of that is as large. */
+/* COLD_BYTES: that a core loads before its earlier data are taken to be out of its cache; SPREAD_BYTES: of a worker's
+ * copies, so that each comes from the last cache, where a core's share of that is as large. */
 enum { COLD_BYTES = 4 << 20, SPREAD_BYTES = 8 << 20 };
 
 /* Records one copy of what is measured, on pieces of `size` of each rank. */
