@@ -8,19 +8,27 @@ import tempfile
 from collections import namedtuple
 
 import pairs
-from rows import Binaries, on_ranks
+from rows import on_ranks, program
 
 ROUNDS = 3
 WITHIN = 0.15  # of the measured time
 SLOWER = 1.03  # of the time of the fastest layouts by hand, at most
 
-# arguments: without mesh; meshes: by ranks; seconds: of what the program prints; auto: whether it has --auto
+# arguments: without mesh; meshes: by ranks; seconds: from the program's output; auto: whether it has --auto
 Job = namedtuple("Job", "arguments meshes seconds auto")
 
 
+def number_in(text, pattern):
+    """The last one in a program's output."""
+    found = re.findall(pattern, text)
+    if not found:
+        raise pairs.Failure("its output has no time: " + pairs.last_words(text))
+    return float(found[-1])
+
+
 def rate(unit, amount):
-    """Seconds of an amount, of a line that says how many a second."""
-    return lambda text: amount / float(re.findall(rf"([0-9.e+]+) {unit}", text)[-1])
+    """Seconds of an amount, by a line that says how many a second."""
+    return lambda text: amount / number_in(text, rf"([0-9.e+]+) {unit}")
 
 
 def mlp(hidden, batch, steps):
@@ -36,7 +44,7 @@ def transformer(features, length, steps):
 def cg(n):
     """As many iterations as are asked for, since no residual is that small."""
     return Job(["cg", "-n", str(n), "--tolerance", "1e-150", "--most", "300"], {1: ["1"], 2: ["2"], 4: ["4"]},
-               lambda text: 1e-3 * float(re.search(r"([0-9.]+) ms an iteration", text).group(1)), True)
+               lambda text: 1e-3 * number_in(text, r"([0-9.]+) ms an iteration"), True)
 
 
 def heat2d(n, steps):
@@ -71,17 +79,18 @@ class Machine:
     def __init__(self, ranks, environment, folder):
         self.ranks, self.environment, self.file = ranks, environment, os.path.join(folder, "machine")
 
-    def run(self, *command):
+    def run(self, name, *arguments):
         """cg says with status 1 that no residual was that small."""
-        command = [os.path.join(Binaries.folder, "examples", command[0]), *command[1:]]
-        return pairs.output_of(on_ranks(self.ranks, command) if self.ranks > 1 else command, self.environment, (0, 1))
+        command = program(name, *arguments, folder="examples")
+        return pairs.output_of(on_ranks(self.ranks, command) if self.ranks > 1 else command, self.environment,
+                               (0, 1) if name == "cg" else (0,))
 
     def calibrate(self):
         self.run("trama", "calibrate", "--output", self.file)
 
     def predict(self, job, mesh):
         text = self.run(*job.arguments, "--mesh", mesh, "--rehearse", self.file)
-        return 1e-3 * float(re.search(r"time of a run: ([0-9.e-]+) ms", text).group(1))
+        return 1e-3 * number_in(text, r"time of a run: ([0-9.e-]+) ms")
 
     def measure(self, job, mesh):
         return job.seconds(self.run(*job.arguments, "--mesh", mesh))
@@ -96,6 +105,7 @@ class Times:
     def __init__(self, meshes):
         self.predicted, self.measured, self.again = ({mesh: [] for mesh in meshes} for _ in range(3))
         self.chosen = []
+        self.failure = None
 
     def fastest(self):
         return min(self.measured, key=lambda mesh: statistics.median(self.measured[mesh]))
@@ -105,39 +115,52 @@ class Times:
         return (*pairs.median_and_interval([[a / b for a, b in zip(of, to)]]), statistics.median(of), statistics.median(to))
 
 
-def play_round(machine, jobs, times, is_chosen):
-    machine.calibrate()
+def play_job(machine, job, times, is_chosen):
+    for mesh in job.meshes[machine.ranks]:
+        times.measured[mesh].append(machine.measure(job, mesh))
+        times.predicted[mesh].append(machine.predict(job, mesh))
+        times.again[mesh].append(machine.measure(job, mesh))
+    if is_chosen:
+        times.chosen.append(machine.measure_chosen(job))
+
+
+def play_round(machine, jobs, times, wanted):
+    """A job that fails takes part in no later round."""
+    try:
+        machine.calibrate()
+    except pairs.Failure as failure:
+        for t in times.values():
+            t.failure = t.failure or f"calibration: {failure}"
     for name, job in jobs.items():
-        t = times[name]
-        for mesh in job.meshes[machine.ranks]:
-            t.measured[mesh].append(machine.measure(job, mesh))
-            t.predicted[mesh].append(machine.predict(job, mesh))
-            t.again[mesh].append(machine.measure(job, mesh))
-        if is_chosen(name):
-            t.chosen.append(machine.measure_chosen(job))
+        if times[name].failure:
+            continue
+        try:
+            play_job(machine, job, times[name], chosen(machine.ranks, name) in wanted)
+        except pairs.Failure as failure:
+            times[name].failure = str(failure)
 
 
 def figures(ranks, jobs, times, wanted):
-    """Of each row: name, what it is, value, interval and both times, interval of the noise, bounds."""
+    """Of each row: name, unit, value with interval and both times, those of the noise, bounds."""
     for name, job in jobs.items():
         t = times[name]
-        for mesh in job.meshes[ranks]:
+        for mesh in [] if t.failure else job.meshes[ranks]:
             if predicted(ranks, name, mesh) in wanted:
                 yield (predicted(ranks, name, mesh), "of the measured time", t.ratio(t.predicted[mesh], t.measured[mesh]),
                        t.ratio(t.again[mesh], t.measured[mesh]), (1 - WITHIN, 1 + WITHIN))
-        if t.chosen:
+        if t.chosen and not t.failure:
             best = t.fastest()
             yield (chosen(ranks, name), f"of {best}'s time", t.ratio(t.chosen, t.measured[best]),
                    t.ratio(t.again[best], t.measured[best]), (0, SLOWER))
 
 
 def measure(ranks, wanted, environment, rounds):
-    """Figures of the wanted rows of so many ranks; pairs.Failure where a program fails."""
+    """Figures of the wanted rows of so many ranks; and by job, why it failed."""
     jobs = {name: job for name, job in JOBS.items() if chosen(ranks, name) in wanted or
             any(predicted(ranks, name, mesh) in wanted for mesh in job.meshes[ranks])}
     times = {name: Times(job.meshes[ranks]) for name, job in jobs.items()}
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(ranks, environment, folder)
         for _ in range(rounds if jobs else 0):
-            play_round(machine, jobs, times, lambda name: chosen(ranks, name) in wanted)
-    return list(figures(ranks, jobs, times, wanted))
+            play_round(machine, jobs, times, wanted)
+    return list(figures(ranks, jobs, times, wanted)), {name: t.failure for name, t in times.items() if t.failure}

@@ -45,8 +45,8 @@ class Binaries:
     libraries = None
 
 
-def program(name, *arguments):
-    command = [os.path.join(Binaries.folder, "bench", name), *arguments]
+def program(name, *arguments, folder="bench"):
+    command = [os.path.join(Binaries.folder, folder, name), *arguments]
     return ["env", "LD_LIBRARY_PATH=" + Binaries.libraries, *command] if Binaries.libraries else command
 
 
