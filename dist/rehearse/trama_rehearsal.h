@@ -45,11 +45,11 @@ typedef struct trama_cluster trama_cluster;
  *   nodes N KIND [in SWITCH BANDWIDTH TIME]
  *
  * A task takes the time of its flop or that of its bytes, the longer one, and a product on a core both. Bytes are those
- * of its operands, twice those of its results. Results of a product come at the rate of `core memory`. Lines with WORK give the rate of a task of that many flop or bytes;
- * between two of them the rate is interpolated over the logarithm of the work. Links have their bandwidth in each
- * direction. A rank's thread has a core while it submits, and its workers share the others. Errors: E_ARGUMENT for
- * NULL, and with the line and the remedy for text that does not fit; E_MEMORY. *cluster is set on TRAMA_OK only; the
- * caller destroys it.
+ * of its operands, twice those of its results. Results of a product come at the rate of `core memory`. Lines with WORK
+ * give the rate of a task of that many flop or bytes; between two of them the rate is interpolated over the logarithm of
+ * the work. Links have their bandwidth in each direction. A rank's thread has a core while it submits, and its workers
+ * share the others. Errors: E_ARGUMENT for NULL, and with the line and the remedy for text that does not fit; E_MEMORY.
+ * *cluster is set on TRAMA_OK only; the caller destroys it.
  */
 trama_status trama_cluster_create(const char *text, trama_cluster **cluster);
 void trama_cluster_destroy(trama_cluster **cluster);   /* NULL is allowed */
@@ -128,7 +128,7 @@ typedef struct trama_rehearsal_report {
     size_t size;         /* set by the caller, or 0 */
     int ranks, runs;     /* that were simulated */
     double seconds;      /* from the first task to the last */
-    double step_seconds; /* of a run: seconds of one; of two, between their ends; of n, between the ends of the first and
+    double step_seconds; /* of a run: seconds of one; of two, between their ends; of n, from the end of the first to that
                             of the last but one, over n - 2, since the last one has no run behind it */
     double idle;         /* share of the workers' time without a task or message, 0 to 1 */
     double hidden;       /* share of the time in which a rank has messages under way while a task runs; 1 without any */

@@ -33,13 +33,14 @@ typedef struct trama_auto_options {
  * Of a program with annotations it compares the layouts as annotated with the searched ones on the same meshes;
  * options.processes is then the most ranks that take part. A way for which the program has no layouts is left out.
  *
- * A later way replaces an earlier one where its run is at least 5 % shorter, a searched one 10 %. A way by which a rank
- * would have more than memory_bytes is not chosen. The program keeps the start and the search of the winner, and the
- * extent for TRAMA_ANY: trama_compile and other calls complete with them, whatever nominal extent they name. The mesh
- * is the program's own. Annotations that the user adds afterwards, on that mesh, count more than a start. *table, if
- * not NULL, gets a line for each way: mesh, bytes that a process receives, their bound, time, memory of the rank with
- * the most; trama_text_free frees it. Call it with equal arguments on all ranks, before trama_compile. It takes the
- * time of as many rehearsals, each of which plans all ranks.
+ * A later way replaces an earlier one where its run is at least 5 % shorter, a searched one 10 %; and one that is not
+ * searched where its run is no longer and a process receives fewer bytes. A way by which a rank would have more than
+ * memory_bytes is not chosen. The program keeps the start and the search of the winner, and the extent for TRAMA_ANY:
+ * trama_compile and other calls complete with them, whatever nominal extent they name. The mesh is the program's own.
+ * Annotations that the user adds afterwards, on that mesh, count more than a start. *table, if not NULL, gets a line
+ * for each way: mesh, bytes that a process receives, their bound, time, memory of the rank with the most;
+ * trama_text_free frees it. Call it with equal arguments on all ranks, before trama_compile. It takes the time of as
+ * many rehearsals, each of which plans all ranks.
  *
  * Errors leave the program and *table as they were: E_ARGUMENT for NULL, options out of range and more processes than
  * trama_order has places for; E_UNSUPPORTED in eager mode; E_LAYOUT, E_ORDER and others of trama_rehearse; E_MEMORY,
