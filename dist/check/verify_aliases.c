@@ -59,58 +59,47 @@ static bool lies_well(const plan *p, const plan_shard *s)
     return well;
 }
 
-/* From the first step that reads an alias to the last one. */
-typedef struct alias_span {
-    int first, last; /* steps; -1 */
-} alias_span;
-
-/* [shards]; the caller frees them. */
-static alias_span *find_spans(const plan *p)
+/* [shards] the last step that uses each; the caller frees them. */
+static int *find_last_uses(const plan *p)
 {
-    alias_span *spans = trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *spans);
-    for (int i = 0; i < p->shards.n; i++)
-        spans[i] = (alias_span){-1, -1};
+    int *last = trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *last);
     for (int i = 0; i < p->steps.n; i++)
-        for (int k = 0; k < p->steps.at[i].n_operands && p->steps.at[i].kind != STEP_ORDER; k++) {
-            alias_span *s = &spans[plan_step_operand(p, &p->steps.at[i], k)->region.shard];
-            *s = (alias_span){s->first < 0 ? i : s->first, i};
-        }
-    return spans;
+        for (int k = 0; k < p->steps.at[i].n_operands && p->steps.at[i].kind != STEP_ORDER; k++)
+            last[plan_step_operand(p, &p->steps.at[i], k)->region.shard] = i;
+    return last;
 }
 
-/* Aliases of a shard that are read by this step and others. */
-static void count_open(const plan *p, int step, const alias_span *spans, bool begins, int *open)
+/* A shard that the step writes though it is an alias, or though an alias in its buffer is still read; -1. until
+ * [shards]: the last step that reads an alias in the buffer, of those that were read up to this step. */
+static int wrong_write(const plan *p, int step, const int *last, int *until)
 {
-    for (int k = 0; k < p->steps.at[step].n_operands && p->steps.at[step].kind != STEP_ORDER; k++) {
-        const int shard = plan_step_operand(p, &p->steps.at[step], k)->region.shard;
-        bool again =
-            p->shards.at[shard].source != SHARD_ALIAS || (begins ? spans[shard].first : spans[shard].last) != step;
-        for (int before = 0; before < k && !again; before++)
-            again = plan_step_operand(p, &p->steps.at[step], before)->region.shard == shard;
-        if (!again)
-            open[p->shards.at[shard].within] += begins ? 1 : -1;
+    const plan_step *s = &p->steps.at[step];
+    const int n = s->kind == STEP_ORDER ? 0 : s->n_operands;
+    for (int k = 0; k < n; k++) {
+        const int shard = plan_step_operand(p, s, k)->region.shard, within = p->shards.at[shard].within;
+        if (p->shards.at[shard].source == SHARD_ALIAS)
+            until[within] = (int)max_i64(until[within], last[shard]);
     }
+    for (int k = 0; k < n; k++) {
+        const plan_operand *o = plan_step_operand(p, s, k);
+        if (o->access != ACCESS_READ &&
+            (p->shards.at[o->region.shard].source == SHARD_ALIAS || until[plan_buffer_of(p, o->region.shard)] >= step))
+            return o->region.shard;
+    }
+    return -1;
 }
 
 int plan_wrong_alias(const plan *p)
 {
-    int found = -1;
-    alias_span *spans = find_spans(p);
-    int *open = trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *open); /* [shards] aliases that are still read */
+    int found = -1, *last = find_last_uses(p), *until = trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *until);
+    for (int i = 0; i < p->shards.n; i++)
+        until[i] = -1;
     for (int i = 0; i < p->shards.n && found < 0; i++)
         if (p->shards.at[i].source == SHARD_ALIAS && !lies_well(p, &p->shards.at[i]))
             found = i;
-    for (int i = 0; i < p->steps.n && found < 0; i++) {
-        count_open(p, i, spans, true, open);
-        for (int k = 0; k < p->steps.at[i].n_operands && p->steps.at[i].kind != STEP_ORDER; k++) {
-            const plan_operand *o = plan_step_operand(p, &p->steps.at[i], k);
-            if (o->access != ACCESS_READ &&
-                (p->shards.at[o->region.shard].source == SHARD_ALIAS || open[plan_buffer_of(p, o->region.shard)]))
-                found = o->region.shard;
-        }
-        count_open(p, i, spans, false, open);
-    }
-    free(open);
-    free(spans);
+    for (int i = 0; i < p->steps.n && found < 0; i++)
+        found = wrong_write(p, i, last, until);
+    free(until);
+    free(last);
     return found;
 }

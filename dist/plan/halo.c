@@ -8,11 +8,7 @@
 
 bool halo_reaches(const compute_group *g)
 {
-    const trama_rule *rule = g->q->s.rules[g->nodes.at[0]->id];
-    for (int t = 0; t < rule->n_in; t++)
-        if (rule_reaches(rule, t))
-            return true;
-    return false;
+    return rule_reaches_any(g->q->s.rules[g->nodes.at[0]->id]);
 }
 
 /* The box of operand t that a process holds in the layout in which the op reads it. */

@@ -15,9 +15,8 @@ enum {
 typedef struct alias_pass {
     plan *p;
     const trama_program *program;
-    plan_uses uses;
+    plan_uses uses, writes;   /* writes: of imported buffers */
     bool *bound;              /* [shards] a value that is kept lies there, or a shard lies in it */
-    ARRAY(int) * writes;      /* [shards] of imported buffers the steps that write them */
     ARRAY(plan_shard) before; /* [plan->aliases] the shard as it was */
 } alias_pass;
 
@@ -70,34 +69,28 @@ static bool is_source(const plan_shard *of, const plan_shard *s)
            of->dtype == s->dtype;
 }
 
-/* Notes the steps that write imported buffers, directly or through shards that lie in them, as messages do. */
-static void find_writes(alias_pass *a)
+/* By buffer the operands that write it where it is imported, directly or through shards that lie in it, as messages
+ * do. */
+static plan_uses find_writes(const plan *p)
 {
-    const plan *p = a->p;
-    a->writes = trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *a->writes);
+    plan_uses writes = plan_no_uses(p);
     for (int i = 0; i < p->steps.n; i++)
         for (int k = 0; k < p->steps.at[i].n_operands; k++) {
             const plan_operand *o = plan_step_operand(p, &p->steps.at[i], k);
             const int buffer = plan_buffer_of(p, o->region.shard);
             if (o->access != ACCESS_READ && is_import(&p->shards.at[buffer]))
-                *ARRAY_PUSH(&a->writes[buffer]) = i;
+                *ARRAY_PUSH(&writes.of[buffer]) = (plan_use){i, k};
         }
+    return writes;
 }
 
 /* Whether a step writes an imported source from when an alias would be made to its last reader: an update of a state
  * does, before others read the state as it was. */
 static bool is_written_meanwhile(const alias_pass *a, int shard, const alias_maker *maker)
 {
-    const int buffer = plan_buffer_of(a->p, maker->source), last = a->uses.of[shard].at[a->uses.of[shard].n - 1].step;
-    int first = 0;
-    for (int end = a->writes[buffer].n; first < end;) { /* the first write from the maker on */
-        const int middle = (first + end) / 2;
-        if (a->writes[buffer].at[middle] < maker->step)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first < a->writes[buffer].n && a->writes[buffer].at[first] <= last;
+    const int buffer = plan_buffer_of(a->p, maker->source), last = a->uses.of[shard].at[a->uses.of[shard].n - 1].step,
+              first = plan_uses_from(&a->writes, buffer, maker->step);
+    return first < a->writes.of[buffer].n && a->writes.of[buffer].at[first].step <= last;
 }
 
 /* ---- The elements ---- */
@@ -242,8 +235,11 @@ void read_in_place(partition *q, const bool *kept)
     if (!plan_count_copies(p, q->s.program))
         return;
     const int64_t least = q->s.options.in_place ? q->s.options.in_place : LEAST_RUN;
-    alias_pass a = {.p = p, .program = q->s.program, .uses = plan_find_uses(p), .bound = plan_kept_shards(p, kept)};
-    find_writes(&a);
+    alias_pass a = {.p = p,
+                    .program = q->s.program,
+                    .uses = plan_find_uses(p),
+                    .writes = find_writes(p),
+                    .bound = plan_kept_shards(p, kept)};
     for (int i = 0; i < p->shards.n; i++)
         if (p->shards.at[i].within >= 0)
             a.bound[p->shards.at[i].within] = true;
@@ -258,9 +254,7 @@ void read_in_place(partition *q, const bool *kept)
     undo_aliases(&a);
     drop_makers(&a);
     ARRAY_FREE(&a.before);
-    for (int i = 0; i < p->shards.n; i++)
-        ARRAY_FREE(&a.writes[i]);
-    free(a.writes);
+    plan_uses_free(&a.writes);
     free(a.bound);
     plan_uses_free(&a.uses);
 }

@@ -4,9 +4,15 @@
 
 #include <stdlib.h>
 
-plan_uses plan_find_uses(const plan *p)
+plan_uses plan_no_uses(const plan *p)
 {
     plan_uses u = {p->shards.n, trama_alloc((size_t)max_i64(1, p->shards.n) * sizeof *u.of)};
+    return u;
+}
+
+plan_uses plan_find_uses(const plan *p)
+{
+    plan_uses u = plan_no_uses(p);
     for (int i = 0; i < p->steps.n; i++)
         for (int k = 0; k < p->steps.at[i].n_operands; k++)
             *ARRAY_PUSH(&u.of[plan_step_operand(p, &p->steps.at[i], k)->region.shard]) = (plan_use){i, k};

@@ -16,8 +16,10 @@ typedef struct plan_uses {
     ARRAY(plan_use) * of; /* [shard] by step, then by operand */
 } plan_uses;
 
-/* memory: of the step list that the plan has now. */
+/* memory: of the step list that the plan has now. plan_no_uses: lists for a pass that adds some of them, in the order
+ * of steps. */
 plan_uses plan_find_uses(const plan *p);
+plan_uses plan_no_uses(const plan *p);
 void plan_uses_free(plan_uses *u);
 
 static inline const plan_operand *plan_use_operand(const plan *p, plan_use use)

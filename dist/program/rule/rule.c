@@ -93,6 +93,14 @@ bool rule_reaches(const trama_rule *rule, int t)
     return false;
 }
 
+bool rule_reaches_any(const trama_rule *rule)
+{
+    for (int t = 0; t < rule->n_in; t++)
+        if (rule_reaches(rule, t))
+            return true;
+    return false;
+}
+
 box rule_reached(const trama_rule *rule, int t, const box *inner, const box *whole)
 {
     box b = *inner;

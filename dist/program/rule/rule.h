@@ -105,8 +105,9 @@ trama_status rule_parse(trama_rule *rule, const char *string, const struct trama
 int rule_add_factor(trama_rule *rule, int64_t extent);
 void rule_add_dim(rule_tensor *tensor, int factor); /* factor -1: a dim of extent 1 */
 
-/* Whether neighbours of operand t are read. */
+/* Whether neighbours of operand t are read; of any operand. */
 bool rule_reaches(const trama_rule *rule, int t);
+bool rule_reaches_any(const trama_rule *rule);
 
 /* The box of operand t that a process needs, whose layouts give it the boxes of operands and results. */
 box rule_operand_box(const trama_rule *rule, int t, const box *boxes, const box *whole);
