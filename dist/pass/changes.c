@@ -145,14 +145,10 @@ int64_t reach_bytes(const trama_node *node, const layouts *l, int64_t nominal)
 {
     const op_layouts *op = l->op[node->id];
     trama_rule rule;
-    if (!op || !op->mesh || op->mesh->size == 1 || !node->op->n_in)
+    if (!op || !op->mesh || op->mesh->size == 1 || !rule_reaches_any(node->rule))
         return 0;
-    for (int t = 0; t < node->rule->n_in; t++)
-        if (rule_reaches(node->rule, t)) {
-            complete_rule(node, nominal, &rule);
-            return infer_reach_bytes(node, &rule, op, nominal);
-        }
-    return 0;
+    complete_rule(node, nominal, &rule);
+    return infer_reach_bytes(node, &rule, op, nominal);
 }
 
 int64_t layouts_bytes(const trama_program *program, const layouts *l, int64_t nominal)

@@ -12,27 +12,21 @@ int step_times(const plan_operand *o)
     return times[o->access];
 }
 
-double step_bytes(const plan *p, const plan_step *s)
+/* Of a step's results, or of its operands that are read only. */
+static double bytes_of(const plan *p, const plan_step *s, bool results)
 {
     double bytes = 0;
     for (int i = 0; i < s->n_operands; i++) {
         const plan_operand *o = plan_step_operand(p, s, i);
-        if (o->access != ACCESS_NONE)
+        if (o->access != ACCESS_NONE && (o->access != ACCESS_READ) == results)
             bytes += step_times(o) * (double)plan_region_bytes(p, &o->region);
     }
     return bytes;
 }
 
-/* Of these, bytes of its results. */
-static double result_bytes(const plan *p, const plan_step *s)
+double step_bytes(const plan *p, const plan_step *s)
 {
-    double bytes = 0;
-    for (int i = 0; i < s->n_operands; i++) {
-        const plan_operand *o = plan_step_operand(p, s, i);
-        if (o->access != ACCESS_NONE && o->access != ACCESS_READ)
-            bytes += step_times(o) * (double)plan_region_bytes(p, &o->region);
-    }
-    return bytes;
+    return bytes_of(p, s, false) + bytes_of(p, s, true);
 }
 
 static double remote_bytes(const plan *p, const plan_step *s)
@@ -102,7 +96,7 @@ double step_seconds(const cluster_kind *k, const plan *p, const trama_program *p
     const char *op = rates_of(k, p, s, node);
     const double remote = remote_bytes(p, s);
     const bool product = node && node->op == &trama_op_matmul && !gpu;
-    const double moves = seconds_of_bytes(k, gpu, op, bytes, product ? result_bytes(p, s) : 0, reuse);
+    const double moves = seconds_of_bytes(k, gpu, op, bytes, product ? bytes_of(p, s, true) : 0, reuse);
     const double computes =
         s->flops > 0 ? s->flops / cluster_rate_of(k, gpu, op, (int)dtype_of(p, s, node), s->flops) : 0;
     return (product ? computes + moves : fmax(computes, moves)) + remote / k->pcie;
