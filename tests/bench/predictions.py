@@ -31,24 +31,28 @@ def rate(unit, amount):
     return lambda text: amount / number_in(text, rf"([0-9.e+]+) {unit}")
 
 
+NETWORK = {1: ["1"], 2: ["dp=2", "mp=2"], 4: ["dp=4", "mp=4", "dp=2,mp=2"]}
+ROWS = {1: ["1"], 2: ["2"], 4: ["4"]}
+
+
 def mlp(hidden, batch, steps):
     return Job(["fashion_mnist", "--hidden", hidden, "--batch", str(batch), "--steps", str(steps)],
-               {1: ["1"], 2: ["dp=2", "mp=2"], 4: ["dp=4", "mp=4", "dp=2,mp=2"]}, rate("samples/s", batch), True)
+               NETWORK, rate("samples/s", batch), True)
 
 
 def transformer(features, length, steps):
     return Job(["transformer", "--features", str(features), "--length", str(length), "--steps", str(steps)],
-               {1: ["1"], 2: ["dp=2", "mp=2"], 4: ["dp=4", "mp=4", "dp=2,mp=2"]}, rate("characters/s", 8 * length), True)
+               NETWORK, rate("characters/s", 8 * length), True)
 
 
 def cg(n):
     """As many iterations as are asked for, since no residual is that small."""
-    return Job(["cg", "-n", str(n), "--tolerance", "1e-150", "--most", "300"], {1: ["1"], 2: ["2"], 4: ["4"]},
+    return Job(["cg", "-n", str(n), "--tolerance", "1e-150", "--most", "300"], ROWS,
                lambda text: 1e-3 * number_in(text, r"([0-9.]+) ms an iteration"), True)
 
 
 def heat2d(n, steps):
-    return Job(["heat2d", "-n", str(n), "--steps", str(steps)], {1: ["1"], 2: ["2"], 4: ["4"]},
+    return Job(["heat2d", "-n", str(n), "--steps", str(steps)], ROWS,
                rate("million point updates", 1e-6 * (n - 2) ** 2), False)
 
 
@@ -59,7 +63,7 @@ JOBS = {"mlp.512x256.b32": mlp("512,256", 32, 600), "mlp.512x256.b128": mlp("512
 
 
 def predicted(ranks, job, mesh):
-    return f"predicted.{ranks}.{job}" + (f".{mesh}" if mesh != "1" and job.startswith(("mlp", "tr")) else "")
+    return f"predicted.{ranks}.{job}" + (f".{mesh}" if len(JOBS[job].meshes[ranks]) > 1 else "")
 
 
 def chosen(ranks, job):
