@@ -4,6 +4,7 @@
 #include "explain.h"
 #include "layout_search.h"
 #include "marks.h"
+#include "state_memory.h"
 #include "trama_complete.h"
 
 struct trama_completion {
@@ -172,6 +173,15 @@ trama_status trama_completion_bytes(const trama_completion *completion, int64_t 
     if (!status && bound)
         *bound = found.bound;
     return status;
+}
+
+trama_status trama_completion_state_bytes(const trama_completion *completion, int64_t *bytes)
+{
+    if (!completion || !bytes)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_completion_state_bytes: the %s is NULL",
+                          completion ? "address of the bytes" : "completion");
+    *bytes = layouts_state_bytes(completion->of, &completion->l, completion->nominal);
+    return memory_status(NOWHERE, "trama_completion_state_bytes");
 }
 
 /* ---- As text ---- */

@@ -188,7 +188,8 @@ static void explain(explaining *e, const layout_change *c, int64_t bytes)
     text_add(e->out, "\n");
 }
 
-static void compare(text *out, const layout_search *s)
+/* state_bytes: that a process may keep; 0: no limit */
+static void compare(text *out, const layout_search *s, int64_t state_bytes)
 {
     text_add(out, "a process receives %lld B", (long long)s->bytes);
     if (s->bound >= s->bytes)
@@ -202,6 +203,9 @@ static void compare(text *out, const layout_search *s)
     if (s->pinned)
         text_add(out, ", where %d ops and values stay as they are", s->pinned);
     text_add(out, "\n");
+    if (state_bytes)
+        text_add(out, "a process keeps %lld B of states, and may keep %lld\n", (long long)s->state_bytes,
+                 (long long)state_bytes);
 }
 
 void explain_changes(text *out, const trama_program *program, const layouts *l, int64_t nominal)
@@ -221,8 +225,8 @@ void explain_changes(text *out, const trama_program *program, const layouts *l, 
             explain_reach(&e, program->nodes.at[i], bytes);
     }
     search_layouts(program, l, nominal, &found);
-    if (found.bytes)
-        compare(out, &found);
+    if (found.bytes || program->search.state_bytes)
+        compare(out, &found, program->search.state_bytes);
     if (found.found)
         layouts_free(&found.better);
     ARRAY_FREE(&e.changes);

@@ -41,19 +41,21 @@ static bool lies_as_made(const layout_graph *g, const trama_value *v)
            !before->mask && (!v->fetched || layout_has(before, TRAMA_PARTIAL));
 }
 
-/* A value lies as before where its terms are added up over micro-steps, where it is a gradient that more than an update
- * reads, and where it has such a gradient, which lies like it. */
+/* A value lies as before where a target names its gradient, which lies like it, and where its terms are added up over
+ * micro-steps. In a program that merges gradients those that are summed at once lie as before, too: they are summed for
+ * each micro-step, or once behind all. */
 static void pin_values(layout_graph *g)
 {
     const trama_program *p = g->program;
-    for (int i = 0; i < p->values.n; i++) {
-        const trama_value *v = p->values.at[i];
-        if (v->gradient.of && (v->fetched || v->gradient.reduce_at_once))
-            g->pinned[i] = g->pinned[v->gradient.of->id] = true;
-    }
+    bool merges = false;
     for (int i = 0; i < p->nodes.n; i++)
         for (int t = 0; t < p->nodes.at[i]->op->n_in && p->nodes.at[i]->role == NODE_MERGE; t++)
-            g->pinned[p->nodes.at[i]->in[t]->id] = true;
+            merges = g->pinned[p->nodes.at[i]->in[t]->id] = true;
+    for (int i = 0; i < p->values.n; i++) {
+        const trama_value *v = p->values.at[i];
+        if (v->gradient.of && (v->fetched || (v->gradient.reduce_at_once && merges)))
+            g->pinned[i] = g->pinned[v->gradient.of->id] = true;
+    }
 }
 
 /* ---- Values ---- */
@@ -77,6 +79,13 @@ static void add_splits(const trama_mesh *mesh, int ndim, int axis, trama_layout 
     layout->axis[axis] = (trama_placement){.kind = TRAMA_REPLICATE};
 }
 
+double layout_graph_tie(const layout_classes *classes, int state)
+{
+    if (!state)
+        return 0;
+    return layout_has(&classes->layouts.at[state], TRAMA_SPLIT) ? COST_OF_OTHER : 2 * COST_OF_OTHER;
+}
+
 /* Makes a variable of a value that does not lie as an op makes it. */
 static void place_value(layout_graph *g, const trama_value *v)
 {
@@ -91,9 +100,8 @@ static void place_value(layout_graph *g, const trama_value *v)
     g->n_pinned += list.n == 1 && is_open(v) && mesh->size > 1 && v->shape.ndim;
     at->classes = classes_of_list(&g->tables, mesh, &list);
     at->variable = min_sum_variable(g->problem, at->classes->n);
-    for (int i = 1; i < at->classes->n; i++)
-        min_sum_costs(g->problem, at->variable)[i] =
-            layout_has(&at->classes->layouts.at[i], TRAMA_SPLIT) ? COST_OF_OTHER : 2 * COST_OF_OTHER;
+    for (int i = 0; i < at->classes->n; i++)
+        min_sum_costs(g->problem, at->variable)[i] = layout_graph_tie(at->classes, i);
 }
 
 /* ---- Pairs ---- */
@@ -283,10 +291,10 @@ static void find_demands(layout_graph *g, demands *d)
 }
 
 void layout_graph_build(layout_graph *g, const trama_program *program, const layouts *start, int64_t nominal,
-                        int64_t bytes)
+                        double most)
 {
     const size_t n_values = (size_t)program->values.n, n_nodes = (size_t)program->nodes.n;
-    const double forbidden = 2 * (double)(bytes + 1);
+    const double forbidden = 2 * (most + 1);
     *g = (layout_graph){.program = program,
                         .start = start,
                         .problem = min_sum_new(forbidden),

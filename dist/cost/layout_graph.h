@@ -43,9 +43,12 @@ typedef struct layout_graph {
  * much, so that they keep splits. */
 #define COST_OF_OTHER 1e-6
 
-/* `bytes` are those of the start. A solution that costs more is no better. */
+/* That cost of a value's state in one of its classes. */
+double layout_graph_tie(const layout_classes *classes, int state);
+
+/* A solution whose costs sum up to twice `most` or more is no better than the start. */
 void layout_graph_build(layout_graph *g, const trama_program *program, const layouts *start, int64_t nominal,
-                        int64_t bytes);
+                        double most);
 void layout_graph_free(layout_graph *g);
 
 /* The layouts in a solution; the caller frees them. */

@@ -3,80 +3,178 @@
 #include "layout_search.h"
 
 #include <math.h>
+#include <string.h>
 
-#include "layout_graph.h"
 #include "split_form.h"
+#include "state_memory.h"
 
 enum { ROUNDS = 32 };
 static const double TOLERANCE = 0.5, EFFORT = 5e7; /* bytes; visits of elements of tables */
 
-/* Takes the layouts of a solution where they receive fewer bytes than the best ones so far. */
-static void offer(const layout_graph *g, const int *state, layout_search *r)
+/* Prices of a byte of states, in received bytes: to split a state costs about as many as it has. The first price is
+ * low, each further one RAISE times as high. Between the last one that is too low and the one that is not some more are
+ * tried. */
+enum { PRICES = 12, PRICES_BETWEEN = 6, RAISE = 4 };
+static const double FIRST_PRICE = 1.0 / 64, LAST_PRICE = 65536, EFFORT_OF_A_PRICE = 2.5e6;
+
+typedef struct searching {
+    layout_graph g;
+    state_memory memory;
+    int64_t limit; /* bytes of states; INT64_MAX: none */
+    int *state;
+    int64_t *used; /* [groups] in the layouts that were made last */
+    double *price; /* [groups] */
+    layout_search *result;
+} searching;
+
+/* Takes the layouts of a solution where they keep the limit, and receive fewer bytes than the best ones so far. */
+static bool offer(searching *s)
 {
     layouts made;
-    layout_graph_take(g, state, &made);
-    const int64_t bytes = layouts_bytes(g->program, &made, g->tables.nominal);
-    if (bytes >= (r->found ? r->better_bytes : r->bytes)) {
+    layout_search *r = s->result;
+    layout_graph_take(&s->g, s->state, &made);
+    const int64_t bytes = layouts_bytes(s->g.program, &made, s->g.tables.nominal),
+                  kept = state_memory_use(&s->memory, &made, s->used);
+    const bool fits = kept <= s->limit, start_fits = r->state_bytes <= s->limit;
+    r->fewest = min_i64(r->fewest, kept);
+    if (!fits || (r->found ? bytes >= r->better_bytes : start_fits && bytes >= r->bytes)) {
         layouts_free(&made);
-        return;
+        return fits;
     }
     if (r->found)
         layouts_free(&r->better);
     r->found = true;
     r->better = made;
     r->better_bytes = bytes;
+    return true;
 }
 
 /* A whole number of bytes that is no more than the bound: the costs of other states and rounding are taken off. */
 static int64_t whole_bytes(double bound, int n)
 {
-    const double exact = bound - (n + 1) * 2 * COST_OF_OTHER - 1e-9 * bound;
+    const double exact = bound - (n + 1) * 2 * COST_OF_OTHER - 1e-9 * fabs(bound);
     return exact > 0 ? (int64_t)ceil(exact) : 0;
 }
 
-/* The first solution gives the bound. It may count readers of one layout as too few bytes; the second one counts each
- * reader in full. */
-void search_layouts(const trama_program *program, const layouts *start, int64_t nominal, layout_search *result)
+/* Whether the solution for the prices keeps the limit. */
+static bool solve(searching *s, double effort, double *bound)
 {
-    layout_graph g;
-    *result = (layout_search){.bytes = layouts_bytes(program, start, complete_nominal(program, nominal))};
-    layout_graph_build(&g, program, start, nominal, result->bytes);
-    const int n = min_sum_variables(g.problem);
-    int *state = trama_alloc((size_t)(n + 1) * sizeof *state);
-    double sum = g.tables.forbidden;
-    result->pinned = g.n_pinned;
-    if (!memory_is_short()) {
-        const double bound = min_sum_solve(g.problem, ROUNDS, TOLERANCE, EFFORT, state, &sum);
-        result->bound = min_i64(whole_bytes(bound, n), result->bytes);
-        if (sum < g.tables.forbidden)
-            offer(&g, state, result);
-        if ((result->found ? result->better_bytes : result->bytes) > result->bound) {
-            min_sum_scale_fully(g.problem);
-            min_sum_solve(g.problem, ROUNDS, TOLERANCE, EFFORT, state, &sum);
-            if (sum < g.tables.forbidden)
-                offer(&g, state, result);
-        }
-    }
-    free(state);
-    layout_graph_free(&g);
+    double sum;
+    if (s->limit < INT64_MAX)
+        state_memory_price(&s->memory, &s->g, s->price);
+    *bound = min_sum_solve(s->g.problem, ROUNDS, TOLERANCE, effort, s->state, &sum);
+    return sum < s->g.tables.forbidden && offer(s);
 }
 
-void search_if_asked(const trama_program *program, int64_t nominal, layouts *l)
+/* The same, for the bound: what the limit would cost is taken from the least sum (Everett 1963). */
+static bool solve_for_bound(searching *s, double effort)
 {
+    double bound, of_limit = 0;
+    const bool fits = solve(s, effort, &bound);
+    for (int k = 0; k < s->memory.n_groups; k++)
+        of_limit += s->price[k] > 0 ? s->price[k] * (double)s->limit : 0;
+    s->result->bound = max_i64(s->result->bound, whole_bytes(bound - of_limit, min_sum_variables(s->g.problem)));
+    return fits;
+}
+
+/* Raises the prices in groups that keep too much. too_low [groups]: the prices before the last ones. */
+static bool raise_prices(searching *s, double *too_low)
+{
+    bool fits = false;
+    for (int i = 0; i < PRICES && !fits; i++) {
+        memcpy(too_low, s->price, (size_t)s->memory.n_groups * sizeof *too_low);
+        for (int k = 0; k < s->memory.n_groups; k++)
+            if (s->used[k] > s->limit)
+                s->price[k] = s->price[k] > 0 ? RAISE * s->price[k] : FIRST_PRICE;
+        fits = solve_for_bound(s, EFFORT_OF_A_PRICE);
+    }
+    return fits;
+}
+
+/* Leaves the lowest prices by which the limit was kept. */
+static void lower_prices(searching *s, double *too_low)
+{
+    const int n = s->memory.n_groups;
+    double *enough = trama_alloc((size_t)n * sizeof *enough);
+    memcpy(enough, s->price, (size_t)n * sizeof *enough);
+    for (int i = 0; i < PRICES_BETWEEN; i++) {
+        for (int k = 0; k < n; k++)
+            s->price[k] = (too_low[k] + enough[k]) / 2;
+        memcpy(solve_for_bound(s, EFFORT_OF_A_PRICE) ? enough : too_low, s->price, (size_t)n * sizeof *enough);
+    }
+    memcpy(s->price, enough, (size_t)n * sizeof *enough);
+    free(enough);
+}
+
+static int64_t bytes_of_best(const layout_search *r)
+{
+    return r->found ? r->better_bytes : r->bytes;
+}
+
+/* The first solutions give the bound. They may count readers of one layout as too few bytes; the last one counts each
+ * reader in full. */
+static void search(searching *s)
+{
+    double *too_low = trama_alloc((size_t)s->memory.n_groups * sizeof *too_low), ignored;
+    if (!solve_for_bound(s, EFFORT) && raise_prices(s, too_low))
+        lower_prices(s, too_low);
+    free(too_low);
+    if (bytes_of_best(s->result) > s->result->bound) {
+        min_sum_scale_fully(s->g.problem);
+        solve(s, EFFORT, &ignored);
+    }
+}
+
+void search_layouts(const trama_program *program, const layouts *start, int64_t nominal, layout_search *result)
+{
+    const int64_t any = complete_nominal(program, nominal), limit = program->search.state_bytes;
+    searching s = {
+        .memory = state_memory_of(program, start, any), .limit = limit ? limit : INT64_MAX, .result = result};
+    s.used = trama_alloc((size_t)s.memory.n_groups * sizeof *s.used);
+    s.price = trama_alloc((size_t)s.memory.n_groups * sizeof *s.price);
+    *result = (layout_search){.bytes = layouts_bytes(program, start, any)};
+    result->state_bytes = result->fewest = state_memory_use(&s.memory, start, s.used);
+    const double paid = limit ? LAST_PRICE * s.memory.n_groups * state_memory_whole(&s.memory) : 0;
+    layout_graph_build(&s.g, program, start, nominal, (double)result->bytes + paid);
+    s.state = trama_alloc((size_t)(min_sum_variables(s.g.problem) + 1) * sizeof *s.state);
+    result->pinned = s.g.n_pinned;
+    if (!memory_is_short())
+        search(&s);
+    if (result->state_bytes <= s.limit)
+        result->bound = min_i64(result->bound, result->bytes);
+    free(s.state);
+    free(s.used);
+    free(s.price);
+    layout_graph_free(&s.g);
+    state_memory_free(&s.memory);
+}
+
+static trama_status too_many_states(const search_request *asked, const layout_search *found)
+{
+    return trama_fail(asked->where, TRAMA_E_MEMORY,
+                      "search_layouts_within: a process may keep %lld bytes of states; no layouts were found by which "
+                      "it keeps fewer than %lld. Use more processes, or annotate fewer states",
+                      (long long)asked->state_bytes, (long long)found->fewest);
+}
+
+trama_status search_if_asked(const trama_program *program, int64_t nominal, layouts *l)
+{
+    const search_request *asked = &program->search;
     layout_search found;
-    if (!program->searched)
-        return;
+    if (!asked->asked)
+        return TRAMA_OK;
     search_layouts(program, l, nominal, &found);
-    if (!found.found)
-        return;
-    layouts_free(l);
-    *l = found.better;
+    if (found.found) {
+        layouts_free(l);
+        *l = found.better;
+    } else if (asked->state_bytes && found.state_bytes > asked->state_bytes && !memory_is_short()) {
+        return too_many_states(asked, &found);
+    }
+    return TRAMA_OK;
 }
 
 trama_status search_complete(trama_program *program, int64_t nominal, const trama_mesh *single, layouts *result)
 {
     trama_status status = split_forms_complete(program, nominal, single, result);
-    if (!status)
-        search_if_asked(program, nominal, result);
-    return status;
+    return status ? status : search_if_asked(program, nominal, result);
 }

@@ -45,17 +45,21 @@ bool trama_completion_result(const trama_completion *completion, const trama_val
 
 /* The bytes that the process receives which receives most, in a run of all ops of the program, summed over the changes
  * of layout and over the ops that read neighbours: of the completed layouts, and a bound. No layouts that keep the
- * annotations receive fewer than *bound, where no process does more work for an op than the busiest one does for it
- * now, axes split a dim in the mesh's order, terms are those of sums, a product reads terms only where an op made them,
- * and split forms of ops (trama_op.h) are as chosen.
+ * annotations, and the limit of trama_search_layouts_within, receive fewer than *bound, where no process does more work
+ * for an op than the busiest one does for it now, axes split a dim in the mesh's order, terms are those of sums, a
+ * product reads terms only where an op made them, and split forms of ops (trama_op.h) are as chosen.
  *
  * Some ops and values stay as they are now: ops that accumulate, have a mask or an annotation of their
  * operands; ops with more than 256 choices of factors for the axes, as products have on three axes; values with more
- * layouts than that, or annotated along some axes; values that a target names; gradients that a target or another op
- * than an update reads, as clipping by a norm does, and their values; aliases.
+ * layouts than that, or annotated along some axes; values that a target names; gradients that a target reads, and where
+ * gradients are merged those that another op than an update reads, and their values; aliases.
  *
  * bytes and bound may be NULL; the bound takes a search, linear in the ops. E_ARGUMENT for NULL, E_MEMORY. */
 trama_status trama_completion_bytes(const trama_completion *completion, int64_t *bytes, int64_t *bound);
+
+/* The bytes of states on the process that keeps most, each state counted with its largest piece, as
+ * trama_search_layouts_within limits them. E_ARGUMENT for NULL, E_MEMORY. */
+trama_status trama_completion_state_bytes(const trama_completion *completion, int64_t *bytes);
 
 TRAMA_API_END
 #endif

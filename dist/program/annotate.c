@@ -275,15 +275,28 @@ trama_status trama_order_at(trama_where where, trama_program *p, int n, const in
     return p->status;
 }
 
-trama_status trama_search_layouts_at(trama_where where, trama_program *p)
+static trama_status search(const char *call, trama_where where, trama_program *p, int64_t state_bytes)
 {
     if (!p)
-        return trama_fail(where, TRAMA_E_ARGUMENT, "search_layouts: the program is NULL");
+        return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the program is NULL", call);
     if (p->session)
         return program_fail(p, where, TRAMA_E_UNSUPPORTED,
-                            "search_layouts: eager mode lays out each op as it comes; search in a compiled program"),
+                            "%s: eager mode lays out each op as it comes; search in a compiled program", call),
                TRAMA_E_UNSUPPORTED;
-    p->searched = true;
-    p->searched_at = where;
+    p->search = (search_request){true, state_bytes, where};
     return p->status;
+}
+
+trama_status trama_search_layouts_at(trama_where where, trama_program *p)
+{
+    return search("search_layouts", where, p, 0);
+}
+
+trama_status trama_search_layouts_within_at(trama_where where, trama_program *p, int64_t state_bytes)
+{
+    if (p && state_bytes <= 0)
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "search_layouts_within: %lld bytes of states; it must be > 0",
+                            (long long)state_bytes),
+               TRAMA_E_ARGUMENT;
+    return search("search_layouts_within", where, p, state_bytes);
 }

@@ -162,6 +162,13 @@ typedef struct start_splits {
     ARRAY(start_split) at;
 } start_splits;
 
+/* Completion searches for layouts with fewer bytes. */
+typedef struct search_request {
+    bool asked;
+    int64_t state_bytes; /* that a process may keep; 0: no limit */
+    trama_where where;
+} search_request;
+
 /* Eager mode: a session runs each op of its program as soon as the op and its annotations are recorded. */
 typedef struct program_session program_session;
 struct program_session {
@@ -187,8 +194,7 @@ struct trama_program {
     int stage;                     /* of nodes appended now; 1 + the stage, 0: none */
     process_order order;
     start_splits start;
-    bool searched; /* completion searches for layouts with fewer bytes */
-    trama_where searched_at;
+    search_request search;
     ARRAY(shard_scope) scopes; /* the innermost is the last */
     const trama_mesh *ops_on;  /* the mesh of nodes appended now; NULL: not said */
     /* The state that counts runs which draw random numbers, and its content in the current run, which eager programs do

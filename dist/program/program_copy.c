@@ -137,7 +137,6 @@ trama_program *program_copy(const trama_program *program)
     p->start.nominal = program->start.nominal;
     for (int i = 0; i < program->start.at.n; i++)
         *ARRAY_PUSH(&p->start.at) = program->start.at.at[i];
-    p->searched = program->searched;
-    p->searched_at = program->searched_at;
+    p->search = program->search;
     return p;
 }

@@ -207,10 +207,12 @@ void program_in_lines(const trama_program *program, program_lines *l)
     order_words(&l->words, &program->order);
     end_line(l, 0, program->order.where);
     const size_t behind_order = l->words.n;
-    if (program->searched)
+    if (program->search.asked)
         text_add(&l->words, "search layouts");
+    if (program->search.state_bytes)
+        text_add(&l->words, " within %lld B of states", (long long)program->search.state_bytes);
     if (program->start.nominal)
-        text_add(&l->words, "%s%lld for any extent", program->searched ? ", " : "", (long long)program->start.nominal);
+        text_add(&l->words, "%s%lld for any extent", program->search.asked ? ", " : "", (long long)program->start.nominal);
     if (program->start.mesh) {
         text_add(&l->words, ", start on ");
         mesh_text(&l->words, program->start.mesh);
@@ -218,7 +220,7 @@ void program_in_lines(const trama_program *program, program_lines *l)
             text_add(&l->words, " %d:%d:%x", program->start.at.at[i].value, program->start.at.at[i].dim,
                      program->start.at.at[i].axes);
     }
-    end_line(l, behind_order, program->searched_at);
+    end_line(l, behind_order, program->search.where);
     for (int i = 0; i < program->values.n; i++) {
         size_t from = l->words.n;
         if (program->values.at[i]) {

@@ -84,9 +84,7 @@ trama_status target_plans_complete(target_plans *p)
     layouts_free(&p->l);
     p->l = (layouts){0};
     trama_status status = complete_program(p->program, p->nominal, p->single, &p->l);
-    if (!status)
-        search_if_asked(p->program, p->nominal, &p->l);
-    return status;
+    return status ? status : search_if_asked(p->program, p->nominal, &p->l);
 }
 
 void target_plans_map(target_plans *p)

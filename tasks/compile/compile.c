@@ -135,7 +135,7 @@ static void map_processes(trama_executable *e)
     e->planning.map = map;
 }
 
-/* Gives the leaves that both programs read the layouts of plain training. */
+/* Gives the leaves that both programs read the layouts of plain training, which keep a limit of states. */
 static void lay_leaves_as_plain(trama_executable *e)
 {
     for (int i = 0; i < e->plain.program->values.n; i++) {
@@ -148,6 +148,7 @@ static void lay_leaves_as_plain(trama_executable *e)
         layout.mask = mesh_mask(v->mesh, layout.mask);
         program_lay_out(v, layout);
     }
+    e->program->search.state_bytes = 0;
 }
 
 /* Plain training has no split forms: their values would have numbers that other values have in the merged program. */
@@ -157,10 +158,10 @@ static trama_status complete_both(trama_executable *e)
     trama_status status = TRAMA_OK;
     if (e->plain.program) {
         status = complete_program(e->plain.program, nominal, e->single, &e->plain.l);
-        if (!status) {
-            search_if_asked(e->plain.program, nominal, &e->plain.l);
+        if (!status)
+            status = search_if_asked(e->plain.program, nominal, &e->plain.l);
+        if (!status)
             lay_leaves_as_plain(e);
-        }
     }
     return status ? status : search_complete(e->program, nominal, e->single, &e->l);
 }

@@ -1,52 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mesh and layouts chosen by predicted time, for programs without annotations and with some. */
-#include <check.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "pair.h"
-#include "suite.h"
+#include "auto_choice.h"
 #include "target_plans.h"
 #include "trama_attention.h"
-#include "trama_auto.h"
-#include "trama_complete.h"
-#include "trama_composed.h"
-#include "trama_network.h"
-#include "trama_ops.h"
-#include "trama_optimizer.h"
-
-static const trama_init init = {-0.3, 0.3, 9, 9};
-static trama_program *p;
-static trama_cluster *cluster;
-static trama_value *x, *labels, *w[2];
-static trama_target *train;
-
-static void set_up(void)
-{
-    static const char described[] =
-        "kind node\ncores 1\ncore f32 50Gflop/s\ncore memory 20GB/s\ntask 1us\nmessage 1us\n"
-        "switch top\nnodes 4 node in top 1GB/s 5us\n";
-    p = trama_program_create();
-    ck_assert_msg(!trama_cluster_create(described, &cluster), "%s", trama_error());
-}
-
-static void tear_down(void)
-{
-    trama_program_destroy(&p);
-    trama_cluster_destroy(&cluster);
-}
-
-static void build(int64_t batch, int64_t hidden)
-{
-    const trama_optimizer adamw = trama_adamw(0.01);
-    x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(batch, 40));
-    labels = trama_input(p, "labels", TRAMA_I64, TRAMA_SHAPE(batch));
-    w[0] = trama_parameter(p, "w0", TRAMA_F32, TRAMA_SHAPE(40, hidden), &init);
-    w[1] = trama_parameter(p, "w1", TRAMA_F32, TRAMA_SHAPE(hidden, 24), &init);
-    trama_value *loss = trama_cross_entropy(trama_matmul(trama_relu(trama_matmul(x, w[0])), w[1]), labels);
-    train = trama_target_create(p, "train", trama_minimize(loss, &adamw), loss);
-    ck_assert_msg(train != NULL, "%s", trama_program_error(p));
-}
 
 /* Not inline: else GCC 12 takes the text for the variable that points to it. */
 __attribute__((noinline)) static char *choose(int processes)
@@ -63,27 +19,6 @@ static int lines_of(const char *at)
     for (; *at; at++)
         n += *at == '\n';
     return n;
-}
-
-/* The first word of the line that is chosen, which is one line. */
-static void expect_chosen(const char *table, const char *name)
-{
-    const char *end = strstr(table, "  chosen\n"), *line = end;
-    ck_assert_msg(end && !strstr(end + 1, "  chosen\n"), "%s", table);
-    while (line > table && line[-1] != '\n')
-        line--;
-    ck_assert_msg(!strncmp(line, name, strlen(name)), "%s is not chosen:\n%s", name, table);
-}
-
-static trama_layout layout_of(const trama_value *v, int *size)
-{
-    trama_completion *c;
-    trama_layout layout;
-    ck_assert_msg(!trama_completion_create(p, 1024, &c), "%s", trama_error());
-    ck_assert(trama_completion_layout(c, v, &layout));
-    *size = trama_mesh_size(trama_completion_mesh(c, v));
-    trama_completion_destroy(&c);
-    return layout;
 }
 
 START_TEST(a_large_batch_is_split_and_a_small_one_gives_split_weights)
@@ -173,32 +108,6 @@ START_TEST(weights_of_one_op_have_one_partner)
 }
 END_TEST
 
-static void compare_with_one_device(int64_t batch, const char *name)
-{
-    dense fed[] = {dense_random(TRAMA_SHAPE(batch, 40), 1, -1, 1, false),
-                   dense_random(TRAMA_SHAPE(batch), 2, 0, 3, true)};
-    trama_value *inputs[] = {x, labels};
-    pair_try(p, train, 2, inputs, fed, 4, 1e-4, name);
-    for (int i = 0; i < 2; i++)
-        dense_free(&fed[i]);
-}
-
-static trama_status choose_within(int64_t bytes, char **table)
-{
-    const trama_auto_options o = {.size = sizeof o, .processes = 4, .memory_bytes = bytes};
-    return trama_auto_shard(train, cluster, &o, table);
-}
-
-/* The memory of the way that has the words, as the table says it. */
-static int64_t memory_of(const char *table, const char *words)
-{
-    char mesh[32];
-    long long bytes = -1;
-    const char *at = strstr(table, words);
-    ck_assert_msg(at && sscanf(at + 15, "%31s %*d %*d %*f %lld", mesh, &bytes) == 2, "%s", table);
-    return bytes;
-}
-
 /* Where links cost nothing, weights split over 4 processes take as long as those over 2 with a split batch, but for
  * 3 %, and receive a quarter of the bytes. */
 START_TEST(of_ways_that_take_as_long_fewer_bytes_count)
@@ -211,56 +120,6 @@ START_TEST(of_ways_that_take_as_long_fewer_bytes_count)
     char *table = choose(4);
     expect_chosen(table, "split weights  mp=4");
     trama_text_free(&table);
-}
-END_TEST
-
-/* A batch of 4,096 is best split, and all of w and its averages on each rank. With less memory states are split. */
-START_TEST(memory_limits_the_choice)
-{
-    char *table = NULL;
-    build(4096, 160);
-    ck_assert(!choose_within(0, &table));
-    expect_chosen(table, "data parallel");
-    const int64_t most = memory_of(table, "data parallel"), less = memory_of(table, "split states");
-    ck_assert_int_lt(less, most);
-    ck_assert_ptr_null(strstr(table, "too much"));
-    trama_text_free(&table);
-    ck_assert(!choose_within(most, &table));
-    expect_chosen(table, "data parallel");
-    trama_text_free(&table);
-    ck_assert(!choose_within(most - 1, &table));
-    ck_assert_ptr_nonnull(strstr(table, "too much"));
-    int64_t least = 0;
-    for (const char *line = strchr(table, '\n') + 1; *line; line = strchr(line, '\n') + 1) {
-        const int64_t bytes = memory_of(line, "");
-        const char *last = strchr(line, '\n') - 6;
-        ck_assert_msg(!strncmp(last, "chosen", 6) ? bytes < most : true, "%s", table);
-        ck_assert_msg((bytes >= most) == !strncmp(last - 2, "too much", 8), "%s", table);
-        least = !least || bytes < least ? bytes : least;
-    }
-    ck_assert_int_lt(least, most);
-    trama_text_free(&table);
-    ck_assert_int_eq(choose_within(1000, &table), TRAMA_E_MEMORY);
-    ck_assert_msg(strstr(trama_error(), "memory_bytes") && strstr(trama_error(), __FILE__), "%s", trama_error());
-    ck_assert_int_eq(choose_within(-1, &table), TRAMA_E_ARGUMENT);
-    ck_assert_ptr_null(table);
-}
-END_TEST
-
-START_TEST(split_states_compute_the_values_of_one_device)
-{
-    int size;
-    char *table = NULL;
-    build(64, 37);
-    ck_assert(!choose_within(0, &table));
-    const int64_t least = memory_of(table, "split states");
-    trama_text_free(&table);
-    ck_assert(!choose_within(least, &table));
-    expect_chosen(table, "split states");
-    trama_text_free(&table);
-    const trama_layout of_w = layout_of(w[1], &size);
-    ck_assert(size == 4 && of_w.axis[0].kind == TRAMA_SPLIT && of_w.axis[0].dim == 0);
-    compare_with_one_device(64, "split states");
 }
 END_TEST
 
@@ -377,7 +236,7 @@ START_TEST(errors_leave_the_program_as_it_was)
     o.any = 0;
     ck_assert_int_eq(trama_auto_shard(train, cluster, &o, &table), TRAMA_E_UNSUPPORTED);
     ck_assert_ptr_null(table);
-    ck_assert(!p->searched && !p->start.mesh && !p->start.at.n);
+    ck_assert(!p->search.asked && !p->start.mesh && !p->start.at.n);
     after = trama_program_text(p);
     ck_assert_ptr_null(strstr(after, "start on"));
     trama_text_free(&before);
@@ -393,8 +252,6 @@ int main(void)
         a_weight_without_a_partner_may_stay_whole,
         weights_of_one_op_have_one_partner,
         of_ways_that_take_as_long_fewer_bytes_count,
-        memory_limits_the_choice,
-        split_states_compute_the_values_of_one_device,
         chosen_layouts_compute_the_values_of_one_device,
         annotations_are_compared_with_a_search,
         a_second_choice_replaces_the_first,

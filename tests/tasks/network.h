@@ -96,15 +96,20 @@ static inline network network_untrained(const char *spec, trama_dtype dtype, int
 }
 
 /* The executable is not made yet. */
+static inline network network_trained_by(network net, const trama_optimizer *optimizer)
+{
+    net.train = trama_target_create(net.program, "train", trama_minimize(net.loss, optimizer), net.loss);
+    net.eval = trama_target_create(net.program, "eval", net.logits, net.loss);
+    must(trama_program_status(net.program));
+    return net;
+}
+
 static inline network network_trained(network net, bool adamw)
 {
     net.adamw = adamw;
     net.lr = adamw ? 1e-3 : 0.1;
-    trama_optimizer optimizer = adamw ? trama_adamw(net.lr) : trama_sgd(net.lr);
-    net.train = trama_target_create(net.program, "train", trama_minimize(net.loss, &optimizer), net.loss);
-    net.eval = trama_target_create(net.program, "eval", net.logits, net.loss);
-    must(trama_program_status(net.program));
-    return net;
+    const trama_optimizer optimizer = adamw ? trama_adamw(net.lr) : trama_sgd(net.lr);
+    return network_trained_by(net, &optimizer);
 }
 
 static inline network network_new(const char *spec, trama_dtype dtype, bool adamw, int n, const int *size)

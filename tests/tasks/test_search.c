@@ -18,17 +18,30 @@ static void start_with_batch(int64_t nominal)
 typedef struct outcome {
     double loss[STEPS];
     double w[20 * 17];
-    int64_t received;
+    int64_t received, kept; /* bytes in a step; of states on a process */
 } outcome;
 
-static outcome train(const char *mesh, bool searched, int k, int64_t nominal)
+typedef struct way {
+    bool searched;
+    int64_t within; /* bytes of states; 0: no limit */
+    double clip;    /* the norm; 0: none */
+} way;
+
+static outcome train_by(way how, const char *mesh, int k, int64_t nominal)
 {
     outcome o = {0};
+    trama_optimizer adam = trama_adamw(1e-3);
     start_with_batch(nominal);
-    network net = network_new(mesh, TRAMA_F64, true, 3, small_sizes);
+    adam.clip_norm = how.clip > 0 ? how.clip : adam.clip_norm;
+    network net = network_untrained(mesh, TRAMA_F64, 3, small_sizes);
+    for (int l = 0; l < net.n && how.within; l++) /* else they are annotated as whole */
+        demand(trama_annotation_clear(net.w[l]) != NULL, "%s", trama_program_error(net.program));
+    net = network_trained_by(net, &adam);
     if (k > 1)
         demand(trama_gradient_merge(net.train, k, TRAMA_MERGE_AVG) != NULL, "%s", trama_program_error(net.program));
-    if (searched)
+    if (how.within)
+        must(trama_search_layouts_within(net.program, how.within));
+    else if (how.searched)
         must(trama_search_layouts(net.program));
     net.e = compile(net.program);
     for (int step = 0; step < STEPS; step++) {
@@ -43,6 +56,7 @@ static outcome train(const char *mesh, bool searched, int k, int64_t nominal)
     trama_completion *c;
     must(trama_completion_create(net.program, nominal, &c));
     must(trama_completion_bytes(c, &o.received, NULL));
+    must(trama_completion_state_bytes(c, &o.kept));
     demand(trama_completion_layout(c, net.x, &layout), "x has no layout");
     demand(!strchr(mesh, '=') || (layout.axis[0].kind == TRAMA_SPLIT && layout.axis[0].dim == 0),
            "the annotation of x is lost");
@@ -50,6 +64,11 @@ static outcome train(const char *mesh, bool searched, int k, int64_t nominal)
     network_free(&net);
     stop();
     return o;
+}
+
+static outcome train(const char *mesh, bool searched, int k, int64_t nominal)
+{
+    return train_by((way){.searched = searched}, mesh, k, nominal);
 }
 
 static void expect_equal(const outcome *a, const outcome *b, const char *mesh, int k)
@@ -71,6 +90,27 @@ START_TEST(searched_layouts_train_alike_with_fewer_bytes)
             demand(searched.received < plain.received, "%s: %" PRId64 " bytes, and %" PRId64 " without a search",
                    meshes[m], searched.received, plain.received);
         }
+}
+END_TEST
+
+/* With a batch so large that states are whole without a limit: 731 parameters in f64, and two moments of each. */
+START_TEST(a_limit_of_states_changes_no_numbers)
+{
+    static const struct {
+        const char *mesh;
+        int64_t limit;
+    } cases[] = {{"dp=2", 9500}, {"dp=3", 6500}, {"dp=2,mp=2", 6000}};
+    for (int i = 0; i < 3; i++)
+        for (int clipped = 0; clipped < 2; clipped++)
+            for (int k = 1; k <= 2; k++) {
+                const double clip = clipped ? 0.5 : 0;
+                const outcome whole = train_by((way){.clip = clip}, "dp=2", k, 256);
+                const outcome parts = train_by((way){.within = cases[i].limit, .clip = clip}, cases[i].mesh, k, 256);
+                expect_equal(&parts, &whole, cases[i].mesh, k);
+                demand(whole.kept > 3 * 731 * 8 && parts.kept <= cases[i].limit,
+                       "%s: %" PRId64 " bytes of states, and %" PRId64 " without a limit", cases[i].mesh, parts.kept,
+                       whole.kept);
+            }
 }
 END_TEST
 
@@ -136,6 +176,7 @@ int main(void)
 {
     const TTest *tests[] = {
         searched_layouts_train_alike_with_fewer_bytes,
+        a_limit_of_states_changes_no_numbers,
         chosen_layouts_train_as_one_device,
         two_runs_of_a_search_have_equal_bits,
         eager_mode_refuses_a_search,

@@ -15,6 +15,8 @@
  * by hand, and their runs take up to 1.2 times as long as predicted (tests/bench/README.md). */
 static const double MARGIN = 0.95, MARGIN_OF_SEARCH = 0.9;
 
+enum { NARROWED = 3 }; /* times that a search is repeated within less memory */
+
 #define OPTIONS SIZED(trama_auto_options, nominal)
 
 typedef struct attempt {
@@ -25,8 +27,10 @@ typedef struct attempt {
     bool splits_weights;    /* by columns along the last axis; the inputs along the others */
     bool pairs_only;        /* of the weights those whose columns meet the rows of another one */
     bool searched;
+    int64_t state_bytes; /* of a search: that a process may keep; 0: no limit */
     trama_status status; /* E_LAYOUT: the program has no such layouts */
     int64_t bytes, bound, memory;
+    int64_t kept; /* bytes of states */
     double seconds;
 } attempt;
 
@@ -45,8 +49,7 @@ static void start_on(auto_shard *s, const attempt *a)
     p->start.mesh = a->mesh;
     p->start.nominal = s->o.nominal;
     p->start.at.n = 0;
-    p->searched = a->searched;
-    p->searched_at = s->target->where;
+    p->search = (search_request){a->searched, a->state_bytes, s->target->where};
     if (!a->mesh)
         return;
     const unsigned all = (1u << a->mesh->ndim) - 1, last = a->splits_weights ? 1u << (a->mesh->ndim - 1) : 0;
@@ -132,8 +135,6 @@ static void list_attempts(auto_shard *s)
     for (int mp = 1; mp <= n; mp++)
         if (n % mp == 0 && (mp < n || n == 1))
             add(s, n / mp, mp, (attempt){.name = "searched", .searched = true});
-    if (s->starts.states.n && n > 1 && s->o.memory_bytes)
-        add(s, n, 1, (attempt){.name = "searched", .splits_states = true, .searched = true});
 }
 
 static trama_status count_bytes(const auto_shard *s, attempt *a)
@@ -143,11 +144,13 @@ static trama_status count_bytes(const auto_shard *s, attempt *a)
     if (status)
         return status;
     status = trama_completion_bytes(c, &a->bytes, &a->bound);
+    if (!status)
+        status = trama_completion_state_bytes(c, &a->kept);
     trama_completion_destroy(&c);
     return status;
 }
 
-static trama_status try(auto_shard *s, attempt *a)
+static trama_status rehearse(auto_shard *s, attempt *a)
 {
     trama_rehearsal *r;
     const trama_rehearsal_options o = {.ranks = s->o.processes < s->cluster->ranks ? s->o.processes : s->cluster->ranks,
@@ -169,17 +172,35 @@ static trama_status try(auto_shard *s, attempt *a)
     return TRAMA_OK;
 }
 
+static bool has_memory(const auto_shard *s, const attempt *a)
+{
+    return !s->o.memory_bytes || a->memory <= s->o.memory_bytes;
+}
+
+/* Searches again where a rank would have too much, with as much less for states. Buffers of a run may then be others,
+ * so it does so some times; what it found last stays where no layouts keep the limit. */
+static trama_status try(auto_shard *s, attempt *a)
+{
+    trama_status status = rehearse(s, a);
+    for (int i = 0; i < NARROWED && !status && a->searched && !has_memory(s, a); i++) {
+        attempt within = *a;
+        within.state_bytes = a->kept - (a->memory - s->o.memory_bytes);
+        if (within.state_bytes <= 0)
+            break;
+        status = rehearse(s, &within);
+        if (status == TRAMA_E_MEMORY && !memory_is_short())
+            return TRAMA_OK;
+        *a = within;
+    }
+    return status;
+}
+
 /* Of two runs that take about as long, the one in which a process receives fewer bytes depends less on others. */
 static bool replaces(const attempt *a, const attempt *best)
 {
     const double margin = a->searched ? MARGIN_OF_SEARCH : MARGIN;
     return a->seconds < margin * best->seconds ||
            (!a->searched && a->seconds <= best->seconds && a->bytes < best->bytes);
-}
-
-static bool has_memory(const auto_shard *s, const attempt *a)
-{
-    return !s->o.memory_bytes || a->memory <= s->o.memory_bytes;
 }
 
 /* ---- The table ---- */
@@ -228,22 +249,21 @@ static trama_status read_options(const trama_cluster *cluster, const trama_auto_
 /* The part of a program that a choice changes. */
 typedef struct choice_state {
     start_splits start;
-    bool searched;
-    trama_where searched_at;
+    search_request search;
     int n_meshes; /* without that of the start */
 } choice_state;
 
 /* Takes an earlier choice away, with its mesh, which would count as processes of the program. */
 static choice_state take_choice(trama_program *p)
 {
-    const choice_state before = {p->start, p->searched, p->searched_at, p->meshes.n - (p->start.mesh != NULL)};
+    const choice_state before = {p->start, p->search, p->meshes.n - (p->start.mesh != NULL)};
     int kept = 0;
     for (int i = 0; i < p->meshes.n; i++)
         if (p->meshes.at[i] != p->start.mesh)
             p->meshes.at[kept++] = p->meshes.at[i];
     p->meshes.n = kept;
     p->start = (start_splits){0};
-    p->searched = false;
+    p->search = (search_request){0};
     return before;
 }
 
@@ -265,8 +285,7 @@ static void put_back(trama_program *p, const choice_state *before)
     p->start.mesh = NULL;
     drop_meshes(p, before->n_meshes);
     p->start = before->start;
-    p->searched = before->searched;
-    p->searched_at = before->searched_at;
+    p->search = before->search;
     if (before->start.mesh)
         *ARRAY_PUSH(&p->meshes) = (trama_mesh *)before->start.mesh;
 }

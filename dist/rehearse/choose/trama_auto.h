@@ -27,8 +27,8 @@ typedef struct trama_auto_options {
  *                   one, and that one; before split weights
  *   split states    a mesh dp=N; the inputs as for data parallel, and dim 0 of trained states of two dims and more.
  *                   A process keeps and updates its part of a state, and completion says how ops read the others
- *   searched        the start of data parallel on meshes dp=N and dp=A,mp=B, then trama_search_layouts; with
- *                   memory_bytes that of split states, too
+ *   searched        the start of data parallel on meshes dp=N and dp=A,mp=B, then trama_search_layouts; where a rank
+ *                   would have more than memory_bytes, trama_search_layouts_within as much less for states
  *
  * Of a program with annotations it compares the layouts as annotated with the searched ones on the same meshes;
  * options.processes is then the most ranks that take part. A way for which the program has no layouts is left out.
