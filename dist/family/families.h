@@ -22,7 +22,7 @@ gradient_function matmul_gradient, cast_gradient, select_gradient, expand_gradie
     window_gradient, reshard_gradient, conj_gradient, real_gradient, imag_gradient, complex_of_gradient,
     magnitude_gradient;
 split_form_function softmax_split_form, softmax_grad_split_form, argmax_split_form, argmin_split_form;
-view_function transpose_view, window_view;
+view_function transpose_view, window_view, expand_view;
 /* dist/array */
 infer_function gather_infer, gather_along_infer, gather_grad_infer, gather_along_grad_infer, scatter_infer,
     scatter_along_infer, reshape_infer, concat_infer, stride_infer, flip_infer, recurrence_infer, top_k_infer, rfft_infer;

@@ -117,6 +117,25 @@ trama_status expand_infer(trama_rule *rule, const trama_node *node)
                             node->in[1]->name);
 }
 
+/* Repeated elements are one element, at a stride of 0. */
+bool expand_view(const trama_attributes *a, const trama_view *x, trama_view *y, int64_t *at)
+{
+    bool within = !a->integer[EXPAND_AVERAGE];
+    *at = 0;
+    for (int d = 0, from = 0; d < y->ndim; d++) {
+        const bool repeated = a->integer[REDUCE_AXES] >> d & 1;
+        y->stride[d] = 0;
+        if (!repeated) {
+            const int64_t lo = y->offset[d] - x->offset[from];
+            within &= lo >= 0 && lo + y->extent[d] <= x->extent[from];
+            y->stride[d] = x->stride[from];
+            *at += lo * x->stride[from];
+        }
+        from += !repeated || a->integer[REDUCE_KEEP_DIM];
+    }
+    return within;
+}
+
 trama_status softmax_infer(trama_rule *rule, const trama_node *node)
 {
     int64_t axis = node->attributes->integer[SOFTMAX_AXIS];

@@ -89,22 +89,43 @@ static double units_of(const trama_node *node, trama_dtype dtype)
     return node->op->exact ? 1 : node->op->pointwise ? 16 : 512;
 }
 
-static void try_order(const tried_op *c, const trama_node *node, order how)
+static void expect_equal(const tried_op *c, const trama_node *node, const arrays *a)
 {
-    arrays a = arrays_of(c, node, how);
-    run_both(&a, node);
-    for (int o = 0; o < a.n_out; o++) {
-        const trama_dtype dtype = a.at[o].view.dtype;
+    for (int o = 0; o < a->n_out; o++) {
+        const trama_dtype dtype = a->at[o].view.dtype;
         int64_t next = 0;
-        FOR_EACH(&a.at[o], index)
+        FOR_EACH(&a->at[o], index)
         {
-            const double got = at(&a.at[o], index), want = a.as_double[o].at[next++];
+            const double got = at(&a->at[o], index), want = a->as_double[o].at[next++];
             ck_assert_msg(near(dtype, got, want, units_of(node, dtype)),
                           "%s of %s, %s: element %lld is %.17g, not %.17g", c->op, c->shapes, trama_dtype_name(dtype),
                           (long long)next - 1, got, want);
         }
-        ck_assert_msg(outside_untouched(&a.at[o]), "%s of %s writes beside its result", c->op, c->shapes);
+        ck_assert_msg(outside_untouched(&a->at[o]), "%s of %s writes beside its result", c->op, c->shapes);
     }
+}
+
+static void try_order(const tried_op *c, const trama_node *node, order how)
+{
+    arrays a = arrays_of(c, node, how);
+    run_both(&a, node);
+    expect_equal(c, node, &a);
+    arrays_free(&a, node->op);
+}
+
+/* The operand has the same elements all along a dim, whose stride is 0. */
+static void try_repeated(const tried_op *c, const trama_node *node, int operand, int dim)
+{
+    arrays a = arrays_of(c, node, PACKED);
+    tensor *t = &a.at[a.n_out + operand];
+    int64_t next = 0;
+    t->view.stride[dim] = 0;
+    FOR_EACH(t, index)
+    {
+        a.as_double[a.n_out + operand].at[next++] = at(t, index);
+    }
+    run_both(&a, node);
+    expect_equal(c, node, &a);
     arrays_free(&a, node->op);
 }
 
@@ -138,6 +159,30 @@ START_TEST(every_kernel_gives_what_its_reference_gives)
 }
 END_TEST
 
+/* As those that `expand` repeats are read in place: the first and the last dim of each operand in turn. */
+START_TEST(operands_may_repeat_along_a_dim)
+{
+    static const trama_dtype types[] = {TRAMA_F32, TRAMA_F64, TRAMA_BF16};
+    int n = 0;
+    for (int i = 0; i < n_tried_ops; i++)
+        for (int k = 0; k < 3 && is_compared(&tried_ops[i]); k++) {
+            trama_program *p = trama_program_create();
+            const trama_node *node = tried_op_node_of(&tried_ops[i], types[k], false, p);
+            for (int t = 0; node && t < node->op->n_in; t++)
+                for (int side = 0; side < 2 && !(node->op->updates >> t & 1); side++) {
+                    const trama_shape *shape = &node->in[t]->shape;
+                    const int dim = side ? shape->ndim - 1 : 0;
+                    if (shape->ndim > side && shape->dim[dim] > 1) {
+                        try_repeated(&tried_ops[i], node, t, dim);
+                        n++;
+                    }
+                }
+            trama_program_destroy(&p);
+        }
+    ck_assert_int_gt(n, n_tried_ops);
+}
+END_TEST
+
 /* Their results are those of other tests; here a type without a kernel would end the process. */
 START_TEST(every_type_that_an_op_takes_has_a_kernel)
 {
@@ -157,4 +202,5 @@ START_TEST(every_type_that_an_op_takes_has_a_kernel)
 }
 END_TEST
 
-RUN_TESTS("ops", every_type_that_an_op_takes_has_a_kernel, every_kernel_gives_what_its_reference_gives)
+RUN_TESTS("ops", every_type_that_an_op_takes_has_a_kernel, every_kernel_gives_what_its_reference_gives,
+          operands_may_repeat_along_a_dim)

@@ -67,6 +67,21 @@ static trama_value *in_a_chain(trama_value *x)
     return trama_squeeze(trama_slice(parts, 0, 1, 1), 0);
 }
 
+static trama_value *repeated(trama_value *x)
+{
+    return trama_broadcast_to(trama_slice(x, 1, 2, 1), TRAMA_SHAPE(8, 6, 32));
+}
+
+static trama_value *repeated_in_front(trama_value *x)
+{
+    return trama_broadcast_to(x, TRAMA_SHAPE(3, 8, 4, 32));
+}
+
+static trama_value *repeated_elements(trama_value *x)
+{
+    return trama_broadcast_to(trama_slice(x, 2, 2, 1), TRAMA_SHAPE(8, 4, 32));
+}
+
 /* x [8, 4, 32] computed, one such op or more, and a softmax, which is not done in one task with them. The tiles of x
  * are halves of its last dim. */
 typedef struct rearranged {
@@ -85,6 +100,9 @@ static const rearranged cases[] = {
     {"step", every_second, {2, 2}, {0, 0}},
     {"pad", padded, {0, 0}, {1, 2}},
     {"reshape of a transposed one", merged_across, {1, 1}, {1, 2}},
+    {"expand", repeated, {2, 2}, {0, 0}},
+    {"expand in front", repeated_in_front, {2, 2}, {0, 0}},
+    {"expand of elements", repeated_elements, {0, 0}, {2, 4}},
     {"chain", in_a_chain, {4, 4}, {0, 0}},
 };
 enum { CASES = sizeof cases / sizeof *cases };

@@ -27,7 +27,12 @@ static trama_value *chained(trama_value *x)
     return trama_squeeze(trama_slice(parts, 0, 1, 1), 0);
 }
 
-static trama_value *(*const forms[])(trama_value *x) = {turned, reshaped, sliced, chained};
+static trama_value *repeated(trama_value *x)
+{
+    return trama_broadcast_to(trama_slice(x, 2, 1, 1), TRAMA_SHAPE(8, 5, 6, 32));
+}
+
+static trama_value *(*const forms[])(trama_value *x) = {turned, reshaped, sliced, chained, repeated};
 enum { FORMS = sizeof forms / sizeof *forms, READERS = 12 };
 
 /* Ops that are not done in one step with the op before; no two of them have a kernel in common. */

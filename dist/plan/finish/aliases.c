@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results without a buffer: on the cores, a reshaped, transposed or cut-out operand is read where its elements lie.
- * Each tile of the result is part of the operand's tile of the same number, so StarPU orders their users. A peephole
- * over finished steps; it changes no element and no message. */
+/* Results without a buffer: on the cores, a reshaped, transposed, cut-out or repeated operand is read where its
+ * elements lie. Each tile of the result is part of the operand's tile of the same number, so StarPU orders their users.
+ * A peephole over finished steps; it changes no element and no message. */
 #include <string.h>
 
 #include "planner.h"
