@@ -107,7 +107,7 @@ static void reason(const explaining *e, const layout_change *c)
 /* The bytes on the op's edges if it computes so, and nothing else changes. */
 static int64_t edges(explaining *e, const trama_node *node, const op_layouts *op)
 {
-    int64_t bytes = infer_reach_bytes(node, e->rules.of[node->id], op, e->nominal);
+    int64_t bytes = infer_reach_bytes(node, e->rules.of[node->id], op);
     for (int t = 0; t < node->op->n_in; t++) {
         const trama_value *v = node->in[t];
         if (node_reads(node, t))
@@ -128,7 +128,7 @@ static void other_way(explaining *e, const trama_node *node)
     int64_t least = INT64_MAX;
     if (node->op->alias || node->op->updates)
         return;
-    const op_candidates *c = candidates_of(&e->candidates, node, e->rules.of[node->id], e->l->op[node->id], e->nominal);
+    const op_candidates *c = candidates_of(&e->candidates, node, e->rules.of[node->id], e->l->op[node->id]);
     for (int i = 1; i < c->list.n; i++) {
         const int64_t bytes = edges(e, node, &c->list.at[i]);
         if (bytes < least) {

@@ -283,7 +283,7 @@ static void find_demands(layout_graph *g, demands *d)
             d->last[node->in[0]->id] = NULL;
             continue;
         }
-        g->op[i] = candidates_of(&g->candidates, node, g->rules.of[i], g->start->op[i], g->tables.nominal);
+        g->op[i] = candidates_of(&g->candidates, node, g->rules.of[i], g->start->op[i]);
         for (int t = 0; t < node->op->n_in; t++)
             if (node_reads(node, t) && !node_updates(node, t))
                 demand(g, d, node->in[t], g->start->op[i]->mesh, &g->op[i]->tensor[t].layouts);

@@ -66,7 +66,7 @@ static bool reach_alike(const trama_rule *rule, const trama_node *a, const trama
     return alike;
 }
 
-static void fill(op_candidates *c, const trama_node *node, int64_t nominal)
+static void fill(op_candidates *c, const trama_node *node)
 {
     op_layouts_list all = {0};
     *ARRAY_PUSH(&c->list) = *c->before;
@@ -78,7 +78,7 @@ static void fill(op_candidates *c, const trama_node *node, int64_t nominal)
     ARRAY_FREE(&all);
     c->reach = trama_alloc((size_t)c->list.n * sizeof *c->reach);
     for (int i = 0; i < c->list.n; i++)
-        c->reach[i] = infer_reach_bytes(node, c->rule, &c->list.at[i], nominal);
+        c->reach[i] = infer_reach_bytes(node, c->rule, &c->list.at[i]);
     for (int t = 0; t < c->rule->n_in + c->rule->n_out; t++) {
         layout_classes *of = &c->tensor[t];
         *of = (layout_classes){.mesh = c->before->mesh, .n = c->list.n};
@@ -89,7 +89,7 @@ static void fill(op_candidates *c, const trama_node *node, int64_t nominal)
 }
 
 const op_candidates *candidates_of(candidates_pool *pool, const trama_node *node, const trama_rule *rule,
-                                   const op_layouts *before, int64_t nominal)
+                                   const op_layouts *before)
 {
     const bool pinned = is_pinned(node, rule, before);
     uint64_t hash = hash_word(hash_word(HASH_START, (uint64_t)(uintptr_t)rule), (uint64_t)(uintptr_t)before);
@@ -102,7 +102,7 @@ const op_candidates *candidates_of(candidates_pool *pool, const trama_node *node
     }
     op_candidates *c = trama_alloc(sizeof *c);
     *c = (op_candidates){.op = node->op, .rule = rule, .first = node, .before = before, .asked = pinned};
-    fill(c, node, nominal);
+    fill(c, node);
     hash_table_add(&pool->by_content, hash, pool->list.n);
     *ARRAY_PUSH(&pool->list) = c;
     return c;

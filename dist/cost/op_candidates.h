@@ -27,9 +27,8 @@ void candidates_pool_free(candidates_pool *pool);
 
 /* The candidates of a node, whose rule has known extents: all that its rule allows in which the process with the
  * largest pieces has no more work than before. An op is kept as it was where the user fixed its layouts, where it
- * follows another layout, accumulates, or has a mask, and where it has too many candidates. `nominal` is the extent of
- * the rule for TRAMA_ANY, the same in all calls with a pool. */
+ * follows another layout, accumulates, or has a mask, and where it has too many candidates. */
 const op_candidates *candidates_of(candidates_pool *pool, const trama_node *node, const trama_rule *rule,
-                                   const op_layouts *before, int64_t nominal);
+                                   const op_layouts *before);
 
 #endif

@@ -32,19 +32,19 @@ bool infer_uses(const inference *q, int t)
     return q->given[t] && node_reads(q->node, t);
 }
 
-static box whole_of(const inference *q, int t)
+box infer_whole(const trama_node *node, const trama_rule *rule, int t)
 {
-    const trama_shape *shape = &node_tensor(q->node, t)->shape;
-    box whole = {.ndim = q->rule->tensor[t].ndim};
+    const trama_shape *shape = &node_tensor(node, t)->shape;
+    box whole = {.ndim = rule->tensor[t].ndim};
     for (int d = 0; d < whole.ndim; d++)
-        whole.n[d] = max_i64(rule_extent(q->rule, t, d, shape->dim[d]), 1);
+        whole.n[d] = max_i64(rule_extent(rule, t, d, shape->dim[d]), 1);
     return whole;
 }
 
 int64_t infer_edge_bytes(const inference *q, int t, const trama_layout *from, const trama_layout *to)
 {
     const trama_value *v = node_tensor(q->node, t);
-    const box whole = whole_of(q, t);
+    const box whole = infer_whole(q->node, q->rule, t);
     const layout_list *held = q->held && t < q->rule->n_in ? q->held[t] : NULL;
     for (int i = 0; held && i < held->n; i++)
         if (trama_layout_equal(&held->at[i], to))

@@ -45,9 +45,9 @@ typedef ARRAY(op_layouts) op_layouts_list;
 bool infer_every(const trama_node *node, const trama_rule *rule, const trama_mesh *mesh, int most,
                  op_layouts_list *list);
 
-/* The most bytes that a process receives of neighbours, beyond its own part of the operands. `nominal` stands for
- * TRAMA_ANY, in the rule, too. */
-int64_t infer_reach_bytes(const trama_node *node, const trama_rule *rule, const op_layouts *op, int64_t nominal);
+/* The most bytes that a process receives of neighbours, beyond its own part of the operands. The rule has an extent for
+ * TRAMA_ANY. */
+int64_t infer_reach_bytes(const trama_node *node, const trama_rule *rule, const op_layouts *op);
 
 /* The axes that split a factor in a tensor's layout, major first, as far as the rule allows the split; returns their
  * number. */

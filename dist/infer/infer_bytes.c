@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of an inference: on the edges of the op, and of its reverse. The layouts in which gradients are made and
- * needed follow from those of the op, whether the program derives gradients or not, so that training changes no layout
- * of an evaluation. */
+/* The bytes of an inference: of neighbours, on the edges of the op, and of its reverse. The layouts in which gradients
+ * are made and needed follow from those of the op, whether the program derives gradients or not, so that training
+ * changes no layout of an evaluation. */
 #include "infer_inside.h"
 
 /* ---- The reverse ---- */
@@ -109,7 +109,7 @@ int64_t infer_bytes(const inference *q, const op_layouts *r)
 {
     if (breaks_fixed(q, r))
         return INT64_MAX;
-    int64_t cost = q->contested ? reverse_bytes(q, r) : 0;
+    int64_t cost = infer_reach_bytes(q->node, q->rule, r) + (q->contested ? reverse_bytes(q, r) : 0);
     for (int t = 0; t < q->n_tensors; t++) {
         const bool result = t >= q->rule->n_in;
         if (!infer_uses(q, t) && !(result && q->contested))

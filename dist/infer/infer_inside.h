@@ -35,6 +35,9 @@ bool infer_same(const inference *q, const op_layouts *a, const op_layouts *b);
 /* Whether a split of the factor matters to an operand that is read, or to a result. */
 bool infer_computes(const inference *q, int factor);
 
+/* All of a tensor by the extents of the rule; of an empty dim an element, so that its splits can be compared. */
+box infer_whole(const trama_node *node, const trama_rule *rule, int t);
+
 /* The most bytes that a process receives where operand or result t changes its layout. */
 int64_t infer_edge_bytes(const inference *q, int t, const trama_layout *from, const trama_layout *to);
 

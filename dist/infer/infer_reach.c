@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements that an op reads beyond its own part of an operand: neighbours of a stencil, rows at a border. They come
  * beside changes of layout, from the processes whose part they are. */
-#include "infer.h"
+#include "infer_inside.h"
 
 /* Whether an axis splits a dim of operand t of which neighbours are read. */
 static bool splits_reach(const rule_tensor *tensor, const trama_layout *layout)
@@ -33,7 +33,7 @@ static int64_t lacking(const box *needed, const box *own, const box *whole)
     return all - inside;
 }
 
-int64_t infer_reach_bytes(const trama_node *node, const trama_rule *rule, const op_layouts *op, int64_t nominal)
+int64_t infer_reach_bytes(const trama_node *node, const trama_rule *rule, const op_layouts *op)
 {
     box whole[2 * TRAMA_MAX_OPERANDS], own[2 * TRAMA_MAX_OPERANDS];
     const int n = rule->n_in + rule->n_out;
@@ -42,10 +42,10 @@ int64_t infer_reach_bytes(const trama_node *node, const trama_rule *rule, const 
     for (int t = 0; t < rule->n_in; t++)
         if (node_reads(node, t) && splits_reach(&rule->tensor[t], &op->in[t]))
             reaching |= 1u << t;
-    if (!reaching)
+    if (!reaching || !trama_shape_count(node->out[0]->shape))
         return 0;
     for (int t = 0; t < n; t++)
-        whole[t] = box_whole(value_nominal_shape(node_tensor(node, t), nominal));
+        whole[t] = infer_whole(node, rule, t);
     for (int position = 0; position < op->mesh->size; position++) {
         int64_t bytes = 0;
         for (int t = 0; t < n; t++)

@@ -148,7 +148,7 @@ int64_t reach_bytes(const trama_node *node, const layouts *l, int64_t nominal)
     if (!op || !op->mesh || op->mesh->size == 1 || !rule_reaches_any(node->rule))
         return 0;
     complete_rule(node, nominal, &rule);
-    return infer_reach_bytes(node, &rule, op, nominal);
+    return infer_reach_bytes(node, &rule, op);
 }
 
 int64_t layouts_bytes(const trama_program *program, const layouts *l, int64_t nominal)

@@ -198,6 +198,27 @@ START_TEST(completion_counts_the_bytes_of_neighbours)
 }
 END_TEST
 
+/* Columns are received before a shift of rows or behind it. Behind it a row of 12 f64 from the neighbour comes too. */
+START_TEST(completion_receives_no_neighbours_where_it_may_change_the_layout_first)
+{
+    trama_mesh *mesh = trama_mesh_create("2");
+    trama_program *p = trama_program_create();
+    trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(8, 12)), mesh, "S(0)");
+    trama_value *y = trama_shard(trama_shift(x, 0, 1), mesh, "S(1)");
+    trama_completion *c;
+    trama_layout read;
+    int64_t bytes;
+    ck_assert_int_eq(trama_completion_create(p, 8, &c), TRAMA_OK);
+    ck_assert(trama_completion_operand(c, y, 0, &read));
+    ck_assert(read.axis[0].kind == TRAMA_SPLIT && read.axis[0].dim == 1);
+    ck_assert_int_eq(trama_completion_bytes(c, &bytes, NULL), TRAMA_OK);
+    ck_assert_int_eq(bytes, 4 * 6 * 8);
+    trama_completion_destroy(&c);
+    trama_program_destroy(&p);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_refused)
 {
     struct {
@@ -251,6 +272,7 @@ int main(void)
         a_stencil_of_shifts,
         neighbours_exchange_borders_only,
         completion_counts_the_bytes_of_neighbours,
+        completion_receives_no_neighbours_where_it_may_change_the_layout_first,
         what_does_not_fit_is_refused,
     };
     return suite_run("halo", NULL, NULL, tests, sizeof tests / sizeof *tests);
