@@ -32,32 +32,34 @@ trama_status concat_infer(trama_rule *rule, const trama_node *node)
 {
     const trama_shape *first = &node->in[0]->shape;
     const int64_t axis = node->attributes->integer[CONCAT_AXIS];
+    trama_shape operands[TRAMA_MAX_OPERANDS];
     int64_t total = 0;
     if (axis < 0 || axis >= first->ndim)
         return trama_fail(node->where, TRAMA_E_SHAPE, "concat of %s: axis is %lld, and it has %d dims",
                           node->in[0]->name, (long long)axis, first->ndim);
     for (int t = 0; t < rule->n_in; t++) {
         const trama_shape *shape = &node->in[t]->shape;
-        bool fits = shape->ndim == first->ndim && shape->dim[axis] != TRAMA_ANY;
+        bool fits = shape->ndim == first->ndim;
         for (int d = 0; d < first->ndim && fits; d++)
             fits = d == axis || shape->dim[d] == first->dim[d];
         if (!fits)
             return trama_fail(
                 node->where, TRAMA_E_SHAPE,
-                "concat: the shapes of %s and %s differ in more than dim %lld, or that dim of one is only "
-                "known when fed",
-                node->in[0]->name, node->in[t]->name, (long long)axis);
-        if (__builtin_add_overflow(total, shape->dim[axis], &total))
+                "concat: the shapes of %s and %s differ in more than dim %lld", node->in[0]->name, node->in[t]->name,
+                (long long)axis);
+        operands[t] = *shape;
+        if (__builtin_add_overflow(total, max_i64(0, shape->dim[axis]), &total))
             return trama_fail(node->where, TRAMA_E_SHAPE, "concat: the extents of dim %lld add up to more than 2^63",
                               (long long)axis);
     }
     for (int d = 0; d < first->ndim; d++) {
-        int f = rule_add_factor(rule, d == axis ? total : first->dim[d]);
+        int f = rule_add_factor(rule, first->dim[d]);
         for (int t = 0; t <= rule->n_in; t++)
             rule_add_dim(&rule->tensor[t], f);
     }
-    for (int64_t t = 0, before = 0; t < rule->n_in; before += node->in[t++]->shape.dim[axis])
-        rule->tensor[t].reach[axis] = (rule_reach){.before = before, .after = -before, .own_extent = true};
+    for (int t = 0; t < rule->n_in; t++)
+        rule->tensor[t].reach[axis] = (rule_reach){.own_extent = true, .joins = true};
+    rule_join(rule, operands);
     return TRAMA_OK;
 }
 
@@ -109,10 +111,35 @@ trama_value *trama_stack_at(trama_where where, int dim, int n, trama_value *cons
     return y;
 }
 
+/* The part of g that is as long as dim `axis` of x, from the number `from` on. */
+static trama_value *fed_part(trama_where where, trama_value *g, int axis, trama_value *x, trama_value *from)
+{
+    trama_value *trues = trama_cast_at(where, trues_along(where, x, axis), TRAMA_I64);
+    trama_value *index = trama_cumsum_at(where, trues, 0, true, false);
+    return trama_gather_at(where, g, from ? trama_add_at(where, index, from) : index, axis);
+}
+
+/* Parts behind one whose extent is only known when fed begin at a sum of extents. */
+static void fed_gradients(const trama_node *node, trama_value *g, trama_value **d_in)
+{
+    const trama_where where = node->where;
+    const int axis = (int)node->attributes->integer[CONCAT_AXIS];
+    trama_value *from = NULL;
+    for (int i = 0; i < node->op->n_in; i++) {
+        trama_value *extent = count_trues(where, trues_along(where, node->in[i], axis));
+        d_in[i] = fed_part(where, g, axis, node->in[i], from);
+        from = from ? trama_add_at(where, from, extent) : extent;
+    }
+}
+
 void concat_gradient(const trama_node *node, trama_value *const *d_out, trama_value **d_in)
 {
     const int axis = (int)node->attributes->integer[CONCAT_AXIS];
     int64_t from = 0;
+    if (node->out[0]->shape.dim[axis] == TRAMA_ANY) {
+        fed_gradients(node, d_out[0], d_in);
+        return;
+    }
     for (int i = 0; i < node->op->n_in; from += node->in[i++]->shape.dim[axis])
         d_in[i] = trama_slice_at(node->where, d_out[0], axis, from, node->in[i]->shape.dim[axis]);
 }

@@ -61,8 +61,9 @@ trama_value *trama_einsum_at(trama_where where, const char *letters, int n, tram
 
 /* ---- Joins and parts ---- */
 
-/* n values, one behind the other along dim; other extents are equal: [2, 3], [4, 3], dim 0 -> [6, 3]. Each process
- * reads of them no more than its part of the result needs. */
+/* n values, one behind the other along dim; other extents are equal: [2, 3], [4, 3], dim 0 -> [6, 3]. Extents along dim
+ * may be TRAMA_ANY; then the result's is, too. Each process reads of the values no more than its part of the result
+ * needs. */
 #define trama_concat(dim, n, x) trama_concat_at(TRAMA_HERE, dim, n, x)
 trama_value *trama_concat_at(trama_where where, int dim, int n, trama_value *const *x);
 /* n values of one shape along a new dim: two of [3] at dim 0 -> [2, 3]. */

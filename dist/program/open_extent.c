@@ -14,6 +14,8 @@ int64_t rule_extent(const trama_rule *rule, int t, int d, int64_t extent)
     const int64_t n = rule_dim_extent(rule, &rule->tensor[t].dim[d]);
     if (extent != TRAMA_ANY)
         return extent;
+    if (reach->joins)
+        return reach->own;
     return reach->own_extent && n != TRAMA_ANY ? n * reach_stride(reach) / reach_per(reach) : n;
 }
 
@@ -56,6 +58,8 @@ static void resolve_dim(trama_rule *rule, int t, int d, int64_t extent, text *wh
 {
     const rule_dim *dim = &rule->tensor[t].dim[d];
     const rule_reach *reach = &rule->tensor[t].reach[d];
+    if (reach->joins)
+        return; /* rule_join has done it */
     if (reach->own_extent) {
         resolve_own(rule, reach, dim->factor[0], extent, why);
     } else if (!reach_fits(reach, extent)) {
@@ -88,6 +92,7 @@ static trama_status resolve_dims(trama_rule *rule, const trama_node *node, const
 
 trama_status rule_resolve(trama_rule *rule, const trama_node *node, const trama_shape *known)
 {
+    rule_join(rule, known);
     trama_status status = resolve_dims(rule, node, known, false);
     rule_settle(rule);
     return status ? status : resolve_dims(rule, node, known, true);
@@ -153,12 +158,34 @@ static fed_extent fed_by(const trama_node *node, int factor, int t, int d)
     return extent_times(fed, extent_known(fmax(1, known_factors(rule, dim))), -1);
 }
 
+/* Of extents that grow alike the sum, else the one that grows faster. */
+static fed_extent extent_sum(fed_extent a, fed_extent b)
+{
+    if (a.power == b.power)
+        return (fed_extent){a.times + b.times, a.power};
+    return a.power > b.power ? a : b;
+}
+
+/* The sum of the joined dims with the factor; 0 times where there are none. */
+static fed_extent joined_fed(const trama_node *node, int factor)
+{
+    fed_extent sum = extent_known(0);
+    for (int t = 0; t < node->op->n_in; t++)
+        for (int d = 0; d < node->rule->tensor[t].ndim; d++) {
+            const rule_tensor *tensor = &node->rule->tensor[t];
+            const int64_t n = node->in[t]->shape.dim[d];
+            if (tensor->reach[d].joins && tensor->dim[d].factor[0] == factor)
+                sum = extent_sum(sum, n == TRAMA_ANY ? dim_fed(node->in[t], d) : extent_known((double)n));
+        }
+    return sum;
+}
+
 static fed_extent factor_fed(const trama_node *node, int factor)
 {
     const int64_t known = node->rule->factor[factor].extent;
-    fed_extent fed = extent_known(0);
     if (known != TRAMA_ANY)
         return extent_known((double)known);
+    fed_extent fed = joined_fed(node, factor);
     for (int t = 0; t < node->op->n_in && fed.times <= 0; t++)
         for (int d = 0; d < node->rule->tensor[t].ndim && fed.times <= 0; d++)
             fed = fed_by(node, factor, t, d);

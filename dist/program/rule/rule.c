@@ -63,6 +63,26 @@ void rule_settle(trama_rule *rule)
         }
 }
 
+void rule_join(trama_rule *rule, const trama_shape *operands)
+{
+    int64_t sum[RULE_MAX_FACTORS] = {0};
+    for (int t = 0; t < rule->n_in; t++)
+        for (int d = 0; d < rule->tensor[t].ndim; d++) {
+            rule_reach *reach = &rule->tensor[t].reach[d];
+            if (!reach->joins)
+                continue;
+            const int f = rule->tensor[t].dim[d].factor[0];
+            reach->own = operands[t].dim[d];
+            reach->before = sum[f] == TRAMA_ANY ? 0 : sum[f];
+            reach->after = -reach->before;
+            if (sum[f] == TRAMA_ANY || reach->own == TRAMA_ANY)
+                sum[f] = TRAMA_ANY;
+            else if (__builtin_add_overflow(sum[f], reach->own, &sum[f]))
+                sum[f] = INT64_MAX; /* no tensor is that large */
+            rule->factor[f].extent = sum[f];
+        }
+}
+
 /* The range of a factor that a process computes: that of any dim of it of which no neighbours are read. */
 static void factor_range(const trama_rule *rule, int factor, const box *boxes, int64_t *lo, int64_t *n)
 {

@@ -36,6 +36,10 @@ typedef struct rule_reach {
     bool own_extent; /* the dim's extent is not the factor's; a factor that is only known when fed gets per / stride
                       * of it, rounded up */
     bool divides;    /* and the extents must be such that nothing is rounded */
+    /* The dims of the operands with the factor lie behind each other, and their extents add up to the factor's.
+     * rule_join sets the factor's extent, the neighbours, and: */
+    bool joins;
+    int64_t own; /* the dim's extent */
     /* Rows of another length, bit masks of factors: row i of the factor has the elements of those of `of_row`, and row
      * j of the dim those of `of_dim`. rule_settle sets the members above; 0: none. */
     unsigned of_row, of_dim;
@@ -120,6 +124,9 @@ double rule_points(const trama_rule *rule, const double *extent);
 
 /* Sets the reaches of rows from extents that are known by now. Whoever sets extents of factors calls it. */
 void rule_settle(trama_rule *rule);
+
+/* Sets what joined dims have by the shapes of the operands, of which some extents may be TRAMA_ANY. */
+void rule_join(trama_rule *rule, const trama_shape *operands);
 
 /* The product of the factors of a set, and of a dim; TRAMA_ANY where one is only known when fed. */
 int64_t rule_extent_of(const trama_rule *rule, unsigned factors);
