@@ -191,20 +191,22 @@ static void explain(explaining *e, const layout_change *c, int64_t bytes)
 /* state_bytes: that a process may keep; 0: no limit */
 static void compare(text *out, const layout_search *s, int64_t state_bytes)
 {
+    const char *within = state_bytes ? "_within" : "", *states = state_bytes ? " and as few states" : "";
     text_add(out, "a process receives %lld B", (long long)s->bytes);
     if (s->bound >= s->bytes)
-        text_add(out, ", the fewest that layouts with as little work can take");
+        text_add(out, ", the fewest that layouts with as little work%s can take", states);
     else if (s->found)
-        text_add(out,
-                 "; trama_search_layouts finds layouts with %lld B, and none with as little work take fewer than %lld",
-                 (long long)s->better_bytes, (long long)s->bound);
+        text_add(
+            out,
+            "; trama_search_layouts%s finds layouts with %lld B, and none with as little work%s take fewer than %lld",
+            within, (long long)s->better_bytes, states, (long long)s->bound);
     else
-        text_add(out, "; no layouts with as little work take fewer than %lld B", (long long)s->bound);
+        text_add(out, "; no layouts with as little work%s take fewer than %lld B", states, (long long)s->bound);
     if (s->pinned)
         text_add(out, ", where %d ops and values stay as they are", s->pinned);
     text_add(out, "\n");
     if (state_bytes)
-        text_add(out, "a process keeps %lld B of states, and may keep %lld\n", (long long)s->state_bytes,
+        text_add(out, "a process keeps %lld B of states, and may keep %lld\n", (long long)s->kept,
                  (long long)state_bytes);
 }
 

@@ -18,6 +18,9 @@ enum { PRICES = 12, PRICES_BETWEEN = 6, RAISE = 4 };
 static const double FIRST_PRICE = 1.0 / 64, LAST_PRICE = 65536, EFFORT_OF_A_PRICE = 2.5e6;
 
 typedef struct searching {
+    const trama_program *program;
+    const layouts *start;
+    int64_t nominal;
     layout_graph g;
     state_memory memory;
     int64_t limit; /* bytes of states; INT64_MAX: none */
@@ -27,68 +30,85 @@ typedef struct searching {
     layout_search *result;
 } searching;
 
-/* Takes the layouts of a solution where they keep the limit, and receive fewer bytes than the best ones so far. */
+static int64_t above(const searching *s, int64_t kept)
+{
+    return max_i64(0, kept - s->limit);
+}
+
+/* Takes the layouts of a solution where they are nearer to the limit than the best ones so far, or as near and receive
+ * fewer bytes. Returns whether they keep it. */
 static bool offer(searching *s)
 {
     layouts made;
     layout_search *r = s->result;
     layout_graph_take(&s->g, s->state, &made);
-    const int64_t bytes = layouts_bytes(s->g.program, &made, s->g.tables.nominal),
-                  kept = state_memory_use(&s->memory, &made, s->used);
-    const bool fits = kept <= s->limit, start_fits = r->state_bytes <= s->limit;
-    r->fewest = min_i64(r->fewest, kept);
-    if (!fits || (r->found ? bytes >= r->better_bytes : start_fits && bytes >= r->bytes)) {
+    const int64_t bytes = layouts_bytes(s->program, &made, s->g.tables.nominal),
+                  kept = state_memory_use(&s->memory, &made, s->used), excess = above(s, kept),
+                  least = above(s, r->found ? r->better_kept : r->kept);
+    if (excess > least || (excess == least && bytes >= (r->found ? r->better_bytes : r->bytes))) {
         layouts_free(&made);
-        return fits;
+        return !excess;
     }
     if (r->found)
         layouts_free(&r->better);
     r->found = true;
     r->better = made;
     r->better_bytes = bytes;
-    return true;
+    r->better_kept = kept;
+    return !excess;
 }
 
-/* A whole number of bytes that is no more than the bound: the costs of other states and rounding are taken off. */
-static int64_t whole_bytes(double bound, int n)
+/* A whole number of bytes that is no more than the bound without the cost of the limit: the costs of other states and
+ * rounding are taken off. */
+static int64_t whole_bytes(double bound, double of_limit, int n)
 {
-    const double exact = bound - (n + 1) * 2 * COST_OF_OTHER - 1e-9 * fabs(bound);
+    const double rounding = 1e-9 * fabs(bound - of_limit) + 1e-12 * (fabs(bound) + of_limit),
+                 exact = bound - of_limit - (n + 1) * 2 * COST_OF_OTHER - rounding;
     return exact > 0 ? (int64_t)ceil(exact) : 0;
 }
 
-/* Whether the solution for the prices keeps the limit. */
-static bool solve(searching *s, double effort, double *bound)
+/* paid: the most that prices of states may add up to. */
+static void build(searching *s, double paid)
 {
-    double sum;
-    if (s->limit < INT64_MAX)
-        state_memory_price(&s->memory, &s->g, s->price);
-    *bound = min_sum_solve(s->g.problem, ROUNDS, TOLERANCE, effort, s->state, &sum);
-    return sum < s->g.tables.forbidden && offer(s);
+    layout_graph_build(&s->g, s->program, s->start, s->nominal, (double)s->result->bytes + paid);
+    s->result->pinned = s->g.n_pinned;
 }
 
-/* The same, for the bound: what the limit would cost is taken from the least sum (Everett 1963). */
-static bool solve_for_bound(searching *s, double effort)
+typedef enum { UNSOLVED, TOO_MUCH, FITS } solution;
+
+static solution solve(searching *s, double effort, double *bound)
+{
+    double sum;
+    *bound = min_sum_solve(s->g.problem, ROUNDS, TOLERANCE, effort, s->state, &sum);
+    if (sum >= s->g.tables.forbidden || memory_is_short())
+        return UNSOLVED;
+    return offer(s) ? FITS : TOO_MUCH;
+}
+
+/* The same at the prices, for the bound: what the limit would cost is taken from the least sum (Everett 1963). */
+static solution solve_for_bound(searching *s, double effort)
 {
     double bound, of_limit = 0;
-    const bool fits = solve(s, effort, &bound);
+    state_memory_price(&s->memory, &s->g, s->price);
+    const solution found = solve(s, effort, &bound);
     for (int k = 0; k < s->memory.n_groups; k++)
         of_limit += s->price[k] > 0 ? s->price[k] * (double)s->limit : 0;
-    s->result->bound = max_i64(s->result->bound, whole_bytes(bound - of_limit, min_sum_variables(s->g.problem)));
-    return fits;
+    s->result->bound = max_i64(s->result->bound, whole_bytes(bound, of_limit, min_sum_variables(s->g.problem)));
+    return found;
 }
 
 /* Raises the prices in groups that keep too much. too_low [groups]: the prices before the last ones. */
 static bool raise_prices(searching *s, double *too_low)
 {
-    bool fits = false;
-    for (int i = 0; i < PRICES && !fits; i++) {
+    solution found = TOO_MUCH;
+    for (int i = 0; i < PRICES && found == TOO_MUCH; i++) {
         memcpy(too_low, s->price, (size_t)s->memory.n_groups * sizeof *too_low);
         for (int k = 0; k < s->memory.n_groups; k++)
             if (s->used[k] > s->limit)
                 s->price[k] = s->price[k] > 0 ? RAISE * s->price[k] : FIRST_PRICE;
-        fits = solve_for_bound(s, EFFORT_OF_A_PRICE);
+        found = solve_for_bound(s, EFFORT_OF_A_PRICE);
     }
-    return fits;
+    return found == FITS;
 }
 
 /* Leaves the lowest prices by which the limit was kept. */
@@ -97,13 +117,25 @@ static void lower_prices(searching *s, double *too_low)
     const int n = s->memory.n_groups;
     double *enough = trama_alloc((size_t)n * sizeof *enough);
     memcpy(enough, s->price, (size_t)n * sizeof *enough);
-    for (int i = 0; i < PRICES_BETWEEN; i++) {
+    for (int i = 0; i < PRICES_BETWEEN && !memory_is_short(); i++) {
         for (int k = 0; k < n; k++)
             s->price[k] = (too_low[k] + enough[k]) / 2;
-        memcpy(solve_for_bound(s, EFFORT_OF_A_PRICE) ? enough : too_low, s->price, (size_t)n * sizeof *enough);
+        memcpy(solve_for_bound(s, EFFORT_OF_A_PRICE) == FITS ? enough : too_low, s->price, (size_t)n * sizeof *enough);
     }
     memcpy(s->price, enough, (size_t)n * sizeof *enough);
     free(enough);
+}
+
+/* The first solution kept too much. With prices the costs that must not be paid are so large that bounds are worse. */
+static void search_within(searching *s)
+{
+    double *too_low = trama_alloc((size_t)s->memory.n_groups * sizeof *too_low);
+    layout_graph_free(&s->g);
+    build(s, LAST_PRICE * s->memory.n_groups * state_memory_whole(&s->memory));
+    if (raise_prices(s, too_low))
+        lower_prices(s, too_low);
+    state_memory_price(&s->memory, &s->g, s->price);
+    free(too_low);
 }
 
 static int64_t bytes_of_best(const layout_search *r)
@@ -115,11 +147,10 @@ static int64_t bytes_of_best(const layout_search *r)
  * reader in full. */
 static void search(searching *s)
 {
-    double *too_low = trama_alloc((size_t)s->memory.n_groups * sizeof *too_low), ignored;
-    if (!solve_for_bound(s, EFFORT) && raise_prices(s, too_low))
-        lower_prices(s, too_low);
-    free(too_low);
-    if (bytes_of_best(s->result) > s->result->bound) {
+    double ignored;
+    if (solve_for_bound(s, EFFORT) == TOO_MUCH)
+        search_within(s);
+    if (bytes_of_best(s->result) > s->result->bound && !memory_is_short()) {
         min_sum_scale_fully(s->g.problem);
         solve(s, EFFORT, &ignored);
     }
@@ -128,20 +159,23 @@ static void search(searching *s)
 void search_layouts(const trama_program *program, const layouts *start, int64_t nominal, layout_search *result)
 {
     const int64_t any = complete_nominal(program, nominal), limit = program->search.state_bytes;
-    searching s = {
-        .memory = state_memory_of(program, start, any), .limit = limit ? limit : INT64_MAX, .result = result};
+    searching s = {.program = program,
+                   .start = start,
+                   .nominal = nominal,
+                   .memory = state_memory_of(program, start, any),
+                   .limit = limit ? limit : INT64_MAX,
+                   .result = result};
     s.used = trama_alloc((size_t)s.memory.n_groups * sizeof *s.used);
     s.price = trama_alloc((size_t)s.memory.n_groups * sizeof *s.price);
     *result = (layout_search){.bytes = layouts_bytes(program, start, any)};
-    result->state_bytes = result->fewest = state_memory_use(&s.memory, start, s.used);
-    const double paid = limit ? LAST_PRICE * s.memory.n_groups * state_memory_whole(&s.memory) : 0;
-    layout_graph_build(&s.g, program, start, nominal, (double)result->bytes + paid);
+    result->kept = state_memory_use(&s.memory, start, s.used);
+    build(&s, 0);
     s.state = trama_alloc((size_t)(min_sum_variables(s.g.problem) + 1) * sizeof *s.state);
-    result->pinned = s.g.n_pinned;
     if (!memory_is_short())
         search(&s);
-    if (result->state_bytes <= s.limit)
-        result->bound = min_i64(result->bound, result->bytes);
+    result->fits = !above(&s, result->found ? result->better_kept : result->kept);
+    if (result->fits)
+        result->bound = min_i64(result->bound, bytes_of_best(result));
     free(s.state);
     free(s.used);
     free(s.price);
@@ -149,12 +183,12 @@ void search_layouts(const trama_program *program, const layouts *start, int64_t 
     state_memory_free(&s.memory);
 }
 
-static trama_status too_many_states(const search_request *asked, const layout_search *found)
+static trama_status too_many_states(const search_request *asked, int64_t kept)
 {
     return trama_fail(asked->where, TRAMA_E_MEMORY,
                       "search_layouts_within: a process may keep %lld bytes of states; no layouts were found by which "
                       "it keeps fewer than %lld. Use more processes, or annotate fewer states",
-                      (long long)asked->state_bytes, (long long)found->fewest);
+                      (long long)asked->state_bytes, (long long)kept);
 }
 
 trama_status search_if_asked(const trama_program *program, int64_t nominal, layouts *l)
@@ -164,11 +198,14 @@ trama_status search_if_asked(const trama_program *program, int64_t nominal, layo
     if (!asked->asked)
         return TRAMA_OK;
     search_layouts(program, l, nominal, &found);
+    if (!found.fits && !asked->nearest && !memory_is_short()) {
+        if (found.found)
+            layouts_free(&found.better);
+        return too_many_states(asked, found.found ? found.better_kept : found.kept);
+    }
     if (found.found) {
         layouts_free(l);
         *l = found.better;
-    } else if (asked->state_bytes && found.state_bytes > asked->state_bytes && !memory_is_short()) {
-        return too_many_states(asked, &found);
     }
     return TRAMA_OK;
 }

@@ -6,19 +6,18 @@
 #include "complete.h"
 
 typedef struct layout_search {
-    int64_t bytes;       /* layouts_bytes of the given layouts */
-    int64_t bound;       /* no layouts that were searched receive fewer */
-    int64_t state_bytes; /* that a process keeps in the given layouts */
-    int64_t fewest;      /* state_bytes of the layouts that were met with the fewest of them */
+    int64_t bytes, kept; /* layouts_bytes of the given layouts; bytes of states that a process keeps in them */
+    int64_t bound;       /* no layouts that were searched and keep the limit receive fewer */
     int pinned;          /* ops and values that stay as given, though no annotation says so: see layout_graph.c */
-    bool found;          /* better layouts, which the caller frees, and their bytes */
+    bool found;          /* better layouts, which the caller frees, with their bytes */
     layouts better;
-    int64_t better_bytes;
+    int64_t better_bytes, better_kept;
+    bool fits; /* whether these, or else the given ones, keep the limit */
 } layout_search;
 
 /* Searches the layouts that keep annotations and the program's limit of states, and in which no process does more work
  * for an op than the busiest one does for it in the given layouts. The result is the same on all ranks. The cost is
- * linear in the ops. Where the given layouts keep the limit, better ones receive fewer bytes. */
+ * linear in the ops. Better layouts are nearer to the limit than the given ones, or as near and receive fewer bytes. */
 void search_layouts(const trama_program *program, const layouts *start, int64_t nominal, layout_search *result);
 
 /* split_forms_complete, then better layouts where the user asked for a search. E_MEMORY as below. */

@@ -51,14 +51,14 @@ bool trama_completion_result(const trama_completion *completion, const trama_val
  *
  * Some ops and values stay as they are now: ops that accumulate, have a mask or an annotation of their
  * operands; ops with more than 256 choices of factors for the axes, as products have on three axes; values with more
- * layouts than that, or annotated along some axes; values that a target names; gradients that a target reads, and where
- * gradients are merged those that another op than an update reads, and their values; aliases.
+ * layouts than that, or annotated along some axes; values that a target names; gradients that a target reads, and
+ * their values; aliases.
  *
  * bytes and bound may be NULL; the bound takes a search, linear in the ops. E_ARGUMENT for NULL, E_MEMORY. */
 trama_status trama_completion_bytes(const trama_completion *completion, int64_t *bytes, int64_t *bound);
 
-/* The bytes of states on the process that keeps most, each state counted with its largest piece, as
- * trama_search_layouts_within limits them. E_ARGUMENT for NULL, E_MEMORY. */
+/* The bytes of states on the process that keeps most, counted as trama_search_layouts_within limits them. E_ARGUMENT
+ * for NULL, E_MEMORY. */
 trama_status trama_completion_state_bytes(const trama_completion *completion, int64_t *bytes);
 
 TRAMA_API_END

@@ -283,7 +283,7 @@ static trama_status search(const char *call, trama_where where, trama_program *p
         return program_fail(p, where, TRAMA_E_UNSUPPORTED,
                             "%s: eager mode lays out each op as it comes; search in a compiled program", call),
                TRAMA_E_UNSUPPORTED;
-    p->search = (search_request){true, state_bytes, where};
+    p->search = (search_request){.asked = true, .state_bytes = state_bytes, .where = where};
     return p->status;
 }
 

@@ -63,7 +63,7 @@ typedef struct gradient_value {
     const trama_value *of; /* the value that it is the gradient of; NULL */
     const trama_value
         *colocated;      /* it is on the mesh of this value, and if it comes from another one lies like it; NULL */
-    bool reduce_at_once; /* where it is partial, lies as `of` does: more than an update reads it */
+    bool reduce_at_once; /* where it is partial, completion lays it as `of`: more than an update reads it */
 } gradient_value;
 
 /* Of a VALUE_EFFECT: the values that it updates, and for trama_minimize the rest. */
@@ -166,6 +166,7 @@ typedef struct start_splits {
 typedef struct search_request {
     bool asked;
     int64_t state_bytes; /* that a process may keep; 0: no limit */
+    bool nearest;        /* where no layouts keep the limit, those that are nearest to it */
     trama_where where;
 } search_request;
 

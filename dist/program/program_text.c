@@ -210,9 +210,11 @@ void program_in_lines(const trama_program *program, program_lines *l)
     if (program->search.asked)
         text_add(&l->words, "search layouts");
     if (program->search.state_bytes)
-        text_add(&l->words, " within %lld B of states", (long long)program->search.state_bytes);
+        text_add(&l->words, " within %lld B of states%s", (long long)program->search.state_bytes,
+                 program->search.nearest ? " or near it" : "");
     if (program->start.nominal)
-        text_add(&l->words, "%s%lld for any extent", program->search.asked ? ", " : "", (long long)program->start.nominal);
+        text_add(&l->words, "%s%lld for any extent", program->search.asked ? ", " : "",
+                 (long long)program->start.nominal);
     if (program->start.mesh) {
         text_add(&l->words, ", start on ");
         mesh_text(&l->words, program->start.mesh);

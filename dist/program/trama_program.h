@@ -184,11 +184,11 @@ trama_status trama_order_at(trama_where where, trama_program *program, int n, co
 trama_status trama_search_layouts_at(trama_where where, trama_program *program);
 
 /* The same among the layouts by which no process keeps more than state_bytes (> 0) of states: parameters, the state of
- * optimizers, and other states. A state on n processes counts on each of them with its largest piece. So a limit splits
- * states where that moves the fewest bytes, as FSDP does for a large batch. Sums of merged gradients, inputs, and
- * buffers of runs do not count: trama_auto_options.memory_bytes limits these, too. The later of two calls counts.
- * E_ARGUMENT for other state_bytes. Completion fails with E_MEMORY where it finds no such layouts, and says how many
- * bytes those with the fewest take. */
+ * optimizers, and other states. A state counts with its largest piece on each process of its mesh, masked ones among
+ * them. So a limit splits states where that moves the fewest bytes, as FSDP does for a large batch. Sums of merged
+ * gradients, inputs, and buffers of runs do not count: trama_auto_options.memory_bytes limits these, too. The later of
+ * two calls counts. E_ARGUMENT for other state_bytes. Completion fails with E_MEMORY where it finds no such layouts,
+ * and says how many bytes those with the fewest take. */
 #define trama_search_layouts_within(program, state_bytes)                                                              \
     trama_search_layouts_within_at(TRAMA_HERE, program, state_bytes)
 trama_status trama_search_layouts_within_at(trama_where where, trama_program *program, int64_t state_bytes);

@@ -46,7 +46,8 @@ START_TEST(memory_limits_the_choice)
     ck_assert_int_lt(least, most);
     trama_text_free(&table);
     ck_assert_int_eq(choose_within(1000, &table), TRAMA_E_MEMORY);
-    ck_assert_msg(strstr(trama_error(), "memory_bytes") && strstr(trama_error(), "auto_choice.h:"), "%s", trama_error());
+    ck_assert_msg(strstr(trama_error(), "memory_bytes") && strstr(trama_error(), "auto_choice.h:"), "%s",
+                  trama_error());
     ck_assert_int_eq(choose_within(-1, &table), TRAMA_E_ARGUMENT);
     ck_assert_ptr_null(table);
 }
@@ -94,9 +95,46 @@ START_TEST(a_search_is_narrowed_to_the_memory)
     ck_assert(p->search.state_bytes && kept <= p->search.state_bytes);
     trama_completion_destroy(&c);
     compare_with_one_device(256, "narrowed");
-    ck_assert_int_eq(choose_within(1000, &table), TRAMA_E_MEMORY);
-    ck_assert_msg(strstr(trama_error(), "memory_bytes"), "%s", trama_error());
     trama_mesh_destroy(&mesh);
+}
+END_TEST
+
+/* An error says how much memory it takes, and with as much there is a way: buffers of this batch are far more than all
+ * states, so that the first limit of a narrower search is below 0. */
+START_TEST(the_least_memory_is_told_and_is_enough)
+{
+    char *table = NULL;
+    long long least = 0;
+    build(4096, 160);
+    trama_mesh *mesh = trama_mesh_create("4");
+    ck_assert_ptr_nonnull(trama_shard(x, mesh, "S(0)"));
+    ck_assert(!choose_within(0, &table));
+    const int64_t whole = memory_of(table, "as annotated");
+    trama_text_free(&table);
+    ck_assert_int_eq(choose_within(1000, &table), TRAMA_E_MEMORY);
+    const char *told = strstr(trama_error(), "and takes ");
+    ck_assert_msg(told && sscanf(told, "and takes %lld at least", &least) == 1, "%s", trama_error());
+    ck_assert_int_lt(least, whole);
+    ck_assert_msg(!choose_within(least, &table), "%s", trama_error());
+    ck_assert_int_eq(memory_of(table, "searched"), least);
+    trama_text_free(&table);
+    ck_assert_int_eq(choose_within(least - 1, &table), TRAMA_E_MEMORY);
+    trama_mesh_destroy(&mesh);
+}
+END_TEST
+
+/* The user's limit would be forgotten, one of an earlier choice is. */
+START_TEST(a_limit_of_states_is_refused_beside_a_choice)
+{
+    char *table = NULL;
+    build(256, 16);
+    ck_assert(!trama_search_layouts_within(p, 1 << 20));
+    ck_assert_int_eq(choose_within(0, &table), TRAMA_E_ARGUMENT);
+    ck_assert_msg(strstr(trama_error(), "memory_bytes") && strstr(trama_error(), "test_auto_memory.c:"), "%s",
+                  trama_error());
+    ck_assert(!trama_search_layouts(p));
+    ck_assert(!choose_within(0, &table));
+    trama_text_free(&table);
 }
 END_TEST
 
@@ -106,6 +144,8 @@ int main(void)
         memory_limits_the_choice,
         split_states_compute_the_values_of_one_device,
         a_search_is_narrowed_to_the_memory,
+        the_least_memory_is_told_and_is_enough,
+        a_limit_of_states_is_refused_beside_a_choice,
     };
     return suite_run("auto_memory", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

@@ -157,6 +157,22 @@ START_TEST(two_runs_of_a_search_have_equal_bits)
 }
 END_TEST
 
+/* A program whose states do not fit is refused, and compiles without the limit. */
+START_TEST(a_limit_that_no_layouts_keep_is_refused)
+{
+    start_with_batch(256);
+    network net = network_new("dp=2", TRAMA_F64, true, 3, small_sizes);
+    must(trama_search_layouts_within(net.program, 1000));
+    demand(trama_compile(ctx, net.program, &net.e) == TRAMA_E_MEMORY && !net.e, "compiled: %s", trama_error());
+    demand(strstr(trama_error(), "test_search.c:") && strstr(trama_error(), "may keep 1000 bytes of states"), "%s",
+           trama_error());
+    must(trama_search_layouts(net.program));
+    net.e = compile(net.program);
+    network_free(&net);
+    stop();
+}
+END_TEST
+
 START_TEST(eager_mode_refuses_a_search)
 {
     trama_program *p;
@@ -179,6 +195,7 @@ int main(void)
         a_limit_of_states_changes_no_numbers,
         chosen_layouts_train_as_one_device,
         two_runs_of_a_search_have_equal_bits,
+        a_limit_that_no_layouts_keep_is_refused,
         eager_mode_refuses_a_search,
     };
     return run_tests(__FILE__, tests, sizeof tests / sizeof *tests);

@@ -49,7 +49,7 @@ static void start_on(auto_shard *s, const attempt *a)
     p->start.mesh = a->mesh;
     p->start.nominal = s->o.nominal;
     p->start.at.n = 0;
-    p->search = (search_request){a->searched, a->state_bytes, s->target->where};
+    p->search = (search_request){a->searched, a->state_bytes, a->state_bytes > 0, s->target->where};
     if (!a->mesh)
         return;
     const unsigned all = (1u << a->mesh->ndim) - 1, last = a->splits_weights ? 1u << (a->mesh->ndim - 1) : 0;
@@ -177,20 +177,19 @@ static bool has_memory(const auto_shard *s, const attempt *a)
     return !s->o.memory_bytes || a->memory <= s->o.memory_bytes;
 }
 
-/* Searches again where a rank would have too much, with as much less for states. Buffers of a run may then be others,
- * so it does so some times; what it found last stays where no layouts keep the limit. */
+/* Searches again where a rank would have too much, with as much less for states, or as few as can be. Buffers of a run
+ * may then be others, so it does so some times. */
 static trama_status try(auto_shard *s, attempt *a)
 {
     trama_status status = rehearse(s, a);
-    for (int i = 0; i < NARROWED && !status && a->searched && !has_memory(s, a); i++) {
+    bool helps = true;
+    for (int i = 0; i < NARROWED && helps && !status && a->searched && !has_memory(s, a); i++) {
         attempt within = *a;
-        within.state_bytes = a->kept - (a->memory - s->o.memory_bytes);
-        if (within.state_bytes <= 0)
-            break;
+        within.state_bytes = max_i64(1, a->kept - (a->memory - s->o.memory_bytes));
         status = rehearse(s, &within);
-        if (status == TRAMA_E_MEMORY && !memory_is_short())
-            return TRAMA_OK;
-        *a = within;
+        helps = within.memory < a->memory;
+        if (!status && helps)
+            *a = within;
     }
     return status;
 }
@@ -359,6 +358,11 @@ trama_status trama_auto_shard(trama_target *target, const trama_cluster *cluster
             target->where, TRAMA_E_UNSUPPORTED,
             "trama_auto_shard: eager mode lays out each op as it comes; choose layouts in a compiled program");
     trama_status status = read_options(cluster, options, &s.o);
+    const search_request *search = &s.program->search;
+    if (!status && search->state_bytes && !search->nearest)
+        status = trama_fail(search->where, TRAMA_E_ARGUMENT,
+                            "trama_auto_shard: the program has a limit of states (search_layouts_within); it chooses "
+                            "within memory_bytes instead");
     const int ordered = s.program->order.n;
     if (!status && ordered && s.o.processes > ordered)
         status =

@@ -40,11 +40,12 @@ typedef struct trama_auto_options {
  * Annotations that the user adds afterwards, on that mesh, count more than a start. *table, if not NULL, gets a line
  * for each way: mesh, bytes that a process receives, their bound, time, memory of the rank with the most;
  * trama_text_free frees it. Call it with equal arguments on all ranks, before trama_compile. It takes the time of as
- * many rehearsals, each of which plans all ranks.
+ * many rehearsals, each of which plans all ranks, and with memory_bytes of up to three more for a searched way.
  *
- * Errors leave the program and *table as they were: E_ARGUMENT for NULL, options out of range and more processes than
- * trama_order has places for; E_UNSUPPORTED in eager mode; E_LAYOUT, E_ORDER and others of trama_rehearse; E_MEMORY,
- * also where no way has memory enough. */
+ * Errors leave the program and *table as they were: E_ARGUMENT for NULL, options out of range, more processes than
+ * trama_order has places for, and a program with a limit by trama_search_layouts_within, which memory_bytes replaces;
+ * E_UNSUPPORTED in eager mode; E_LAYOUT, E_ORDER and others of trama_rehearse; E_MEMORY, also where no way has memory
+ * enough. */
 trama_status trama_auto_shard(trama_target *target, const trama_cluster *cluster, const trama_auto_options *options,
                               char **table);
 
