@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Small networks of the package transformers, exported by both exporters of PyTorch with a batch and a length that are
-only known when fed, in `trama onnx` on several meshes and in ONNX Runtime. Prints a line for each file.
+only known when fed, in `trama onnx` on several meshes and in ONNX Runtime; decoders once more with keys and values of
+earlier tokens, whose number is fed, too. Prints a line for each file.
 
 Needs torch, transformers, onnx, onnxscript and onnxruntime of PyPI. The exit status is 1 where a network is refused or
 numbers differ."""
@@ -20,7 +21,7 @@ import torch
 import transformers
 
 WORDS = 61
-EXTENTS = ((3, 5), (1, 7), (4, 2))
+EXTENTS = ((3, 5, 2), (1, 7, 0), (4, 1, 6))  # sequences, tokens, and earlier tokens
 MESHES = ((), ("--mesh", "dp=2", "--shard", "ids=[0,-]", "--shard", "mask=[0,-]"), ("--mesh", "2", "--shard", "ids=[-,0]"),
           ("--mesh", "2,2", "--shard", "ids=[0,1]", "--shard", "mask=[0,1]"))
 COMMON = dict(vocab_size=WORDS, pad_token_id=0, bos_token_id=1, eos_token_id=2, attn_implementation="eager")
@@ -76,30 +77,73 @@ class Wrapped(torch.nn.Module):
         return out.logits if self.decodes else out.last_hidden_state
 
 
-def sample(batch, length):
-    mask = torch.ones(batch, length, dtype=torch.long)
-    mask[-1, length // 2 + 1:] = 0
-    return torch.randint(3, WORDS, (batch, length)), mask
+    def sample(self, batch, length, _earlier):
+        mask = torch.ones(batch, length, dtype=torch.long)
+        mask[-1, length // 2 + 1:] = 0
+        return torch.randint(3, WORDS, (batch, length)), mask
+
+    inputs, outputs = ("ids", "mask"), ("y",)
+
+    def dims(self, name):
+        return {0: "batch", 1: "length"}
+
+
+class Cached(Wrapped):
+    """The same with keys and values of earlier tokens for each layer, to the logits and all keys and values."""
+
+    def __init__(self, name):
+        super().__init__(name)
+        layers = range(self.model.config.num_hidden_layers)
+        self.inputs = ("ids", "mask") + tuple(f"{word}{i}" for i in layers for word in ("keys", "values"))
+        self.outputs = ("y",) + tuple(f"all_{word}" for word in self.inputs[2:])
+
+    def forward(self, ids, mask, *past):
+        cache = transformers.DynamicCache()
+        for i in range(0, len(past), 2):
+            cache.update(past[i], past[i + 1], i // 2)
+        more = {}
+        if "position_ids" in self.model.forward.__code__.co_varnames:
+            more["position_ids"] = torch.clamp(mask.cumsum(-1) - 1, min=0)[:, -ids.shape[1]:]
+        out = self.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **more)
+        layers = out.past_key_values.layers
+        return (out.logits, *(t for layer in layers for t in (layer.keys, layer.values)))
+
+    def sample(self, batch, length, earlier):
+        config = self.model.config
+        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        mask = torch.ones(batch, earlier + length, dtype=torch.long)
+        mask[-1, 0] = 0
+        past = (torch.randn(batch, heads, earlier, size) for _ in self.inputs[2:])
+        return torch.randint(3, WORDS, (batch, length)), mask, *past
+
+    def dims(self, name):
+        if name in ("ids", "y"):
+            return {0: "batch", 1: "length"}
+        return {0: "batch", 1: "earlier + length"} if name == "mask" else {0: "batch", 2: "all" if name in self.outputs else "earlier"}
 
 
 def export(network, exporter, path):
-    dims = {0: "batch", 1: "length"}
-    names = dict(input_names=["ids", "mask"], output_names=["y"])
+    names = dict(input_names=network.inputs, output_names=network.outputs)
+    fed = network.sample(2, 7, 3)
     if exporter == "traced":
-        torch.onnx.export(network, sample(2, 7), path, dynamo=False, opset_version=17,
-                          dynamic_axes={"ids": dims, "mask": dims, "y": dims}, **names)
+        torch.onnx.export(network, fed, path, dynamo=False, opset_version=17,
+                          dynamic_axes={name: network.dims(name) for name in network.inputs + network.outputs}, **names)
     else:
-        shape = {d: torch.export.Dim(name) for d, name in dims.items()}
-        torch.onnx.export(network, sample(2, 7), path, dynamo=True, opset_version=18, external_data=False,
-                          dynamic_shapes=(shape, shape), **names)
+        dim = {name: torch.export.Dim(name) for name in ("batch", "length", "earlier")}
+        dim["earlier + length"] = torch.export.Dim.AUTO
+        shapes = [{d: dim[name] for d, name in network.dims(of).items()} for of in network.inputs]
+        past = (tuple(shapes[2:]),) if len(shapes) > 2 else ()
+        torch.onnx.export(network, fed, path, dynamo=True, opset_version=18, external_data=False,
+                          dynamic_shapes=(*shapes[:2], *past), **names)
 
 
-def problem_of(trama, path, folder):
+def problem_of(network, trama, path, folder):
     """Why the file is refused, or where numbers differ; empty without a problem."""
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-    for batch, length in EXTENTS:
-        fed = dict(zip(("ids", "mask"), (t.numpy() for t in sample(batch, length))))
-        expected = session.run(None, fed)[0]
+    for extents in EXTENTS:
+        fed = dict(zip(network.inputs, (t.numpy() for t in network.sample(*extents))))
+        expected = dict(zip(network.outputs, session.run(None, fed)))
         for name, data in fed.items():
             numpy.save(os.path.join(folder, name + ".npy"), data)
         inputs = [word for name in fed for word in ("--input", f"{name}={folder}/{name}.npy")]
@@ -108,10 +152,26 @@ def problem_of(trama, path, folder):
                                  text=True, check=False)
             if run.returncode:
                 return run.stderr.strip().splitlines()[-1].split(".onnx: ")[-1]
-            got = numpy.load(os.path.join(folder, "y.npy"))
-            if got.shape != expected.shape or not numpy.allclose(got, expected, rtol=1e-4, atol=1e-5):
-                return f"{batch} x {length} {' '.join(mesh)}: the numbers differ"
+            for name, wanted in expected.items():
+                got = numpy.load(os.path.join(folder, name + ".npy"))
+                if got.shape != wanted.shape or not numpy.allclose(got, wanted, rtol=1e-4, atol=1e-5):
+                    return f"{extents} {' '.join(mesh)}: the numbers of {name} differ"
     return ""
+
+
+def try_export(kind, name, exporter, trama):
+    """A line, and whether it is a problem."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "network.onnx")
+        torch.manual_seed(1)
+        network = kind(name)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                export(network, exporter, path)
+        except Exception as raised:  # whatever an exporter raises
+            return f"not exported: {str(raised).splitlines()[0][:80]}", False
+        problem = problem_of(network, trama, path, folder)
+        return problem or "equal", bool(problem)
 
 
 def main():
@@ -119,19 +179,11 @@ def main():
     transformers.logging.set_verbosity_error()
     trama, wrong = sys.argv[1], 0
     for name in sys.argv[2:] or NETWORKS:
-        for exporter in ("traced", "dynamo"):
-            with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "network.onnx")
-                torch.manual_seed(1)
-                try:
-                    with contextlib.redirect_stdout(io.StringIO()):
-                        export(Wrapped(name), exporter, path)
-                except Exception as raised:  # whatever an exporter raises
-                    print(f"{name:11} {exporter}  not exported: {str(raised).splitlines()[0][:80]}", flush=True)
-                    continue
-                problem = problem_of(trama, path, folder)
-                wrong += bool(problem)
-                print(f"{name:11} {exporter}  {problem or 'equal'}", flush=True)
+        for kind in (Wrapped, Cached) if Wrapped(name).decodes else (Wrapped,):
+            for exporter in ("traced", "dynamo"):
+                line, is_wrong = try_export(kind, name, exporter, trama)
+                wrong += is_wrong
+                print(f"{name:11} {'cached' if kind is Cached else '':6} {exporter}  {line}", flush=True)
     return 1 if wrong else 0
 
 

@@ -23,7 +23,8 @@ typedef struct onnx_name {
     bool initializer;
 } onnx_name;
 
-/* A dim of an input that has a name, and the first dim of that name, as origins of open extents. */
+/* A dim of an input that has a name, and the first dim of that name, as origins of open extents; or without a name a
+ * joined dim, and the sum that it has. */
 typedef struct onnx_symbol {
     const char *name;
     int64_t origin, same_as;
@@ -35,6 +36,11 @@ typedef struct onnx_trues {
     trama_value *vector;
 } onnx_trues;
 
+/* The origin of a sum. A term is an origin, or minus a number. */
+typedef struct onnx_sum {
+    int64_t term[2], origin;
+} onnx_sum;
+
 struct trama_onnx {
     trama_program *program;
     trama_where where;
@@ -45,6 +51,7 @@ struct trama_onnx {
     /* while loading */
     ARRAY(onnx_symbol) symbols;
     ARRAY(onnx_trues) trues;
+    ARRAY(onnx_sum) sums;
     const trama_onnx_source *source;
     const trama_onnx_options *options;
     const char *label; /* of the model, for messages */
@@ -102,9 +109,18 @@ void *onnx_fail(trama_onnx *graph, trama_status status, const char *format, ...)
  * name of a dim of an input. */
 int64_t onnx_origin(const trama_onnx *graph, const trama_value *v, int d);
 void onnx_name_extent(trama_onnx *graph, const trama_value *input, int d, const char *name);
-/* [extent] of true for an origin, and numbers of which some are extents; NULL where no input has such a dim. */
+/* onnx_sums.c: x[0] + x[1] and x[0] - x[1] where extents are among them, as origins of their own; open is OPEN_COMPUTED
+ * where there is no such one. onnx_name_sum tells the sum of two joined dims. */
+number onnx_sum_of(trama_onnx *graph, const number *x);
+number onnx_difference_of(const trama_onnx *graph, const number *x);
+void onnx_name_sum(trama_onnx *graph, const trama_value *joined, int d, trama_value *const *parts);
+/* Dims of inputs with names as "past + length" have that sum, where other inputs have dims of these names. */
+void onnx_read_sums(trama_onnx *graph);
+
+/* [extent] of true for an origin, and numbers of which some are extents; NULL for OPEN_COMPUTED. */
 trama_value *onnx_trues_of(trama_onnx *graph, int64_t origin);
 trama_value *onnx_extents_value(trama_onnx *graph, const host_tensor *t);
+trama_value *onnx_extent_value(trama_onnx *graph, int64_t origin); /* one, as an i64 without dims */
 
 /* ---- A node: every reader keeps an error that names the node, and then returns zeros ---- */
 
@@ -159,6 +175,8 @@ trama_value *build_constant(onnx_node *n, trama_dtype dtype, trama_shape shape, 
 trama_value *build_arange(onnx_node *n, trama_dtype dtype, int64_t count, int ndim, int dim); /* 0, 1, .. along dim */
 /* The same [extent], for an extent that is only known when fed: for dim d of the result, by its origin. */
 trama_value *build_count(onnx_node *n, trama_dtype dtype, int64_t origin, int d);
+/* Trues with an extent of that origin along each of ndim dims, 0: one of 1; NULL where all are, or after an error. */
+trama_value *build_pattern(onnx_node *n, int ndim, const int64_t *origin);
 trama_value *build_reshaped(onnx_node *n, trama_value *x, int at, int ndim); /* x [c] to [1, .., c, .., 1] */
 trama_shape shape_without(trama_shape shape, unsigned dims);
 

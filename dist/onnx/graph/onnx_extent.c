@@ -138,14 +138,24 @@ static trama_value *repeated(trama_where where, trama_value *v, int64_t times)
                             TRAMA_SHAPE(TRAMA_ANY));
 }
 
+/* The value whose dim is that origin. */
+static trama_value *value_of(const trama_onnx *graph, int64_t base, int *dim)
+{
+    *dim = (int)((base - 1) % TRAMA_MAX_NDIM);
+    return graph->program->values.at[(base - 1) / TRAMA_MAX_NDIM];
+}
+
 trama_value *onnx_trues_of(trama_onnx *graph, int64_t origin)
 {
     for (int i = 0; i < graph->trues.n; i++)
         if (graph->trues.at[i].origin == origin)
             return graph->trues.at[i].vector;
+    if (origin <= 0)
+        return NULL;
     int dim;
-    trama_value *input = find_input(graph, open_base(origin), &dim),
-                *v = input ? trues_along(graph->where, input, dim) : NULL;
+    trama_value *x = find_input(graph, open_base(origin), &dim);
+    x = x ? x : value_of(graph, open_base(origin), &dim);
+    trama_value *v = trues_along(graph->where, x, dim);
     if (v && open_times(origin) > 1)
         v = repeated(graph->where, v, open_times(origin));
     if (v)
@@ -167,6 +177,11 @@ static trama_value *multiples_at(trama_onnx *graph, const host_tensor *t, int64_
     trama_value *factors = trama_constant_at(where, graph->program, t->dtype, t->shape, times->data);
     host_free(times);
     return trama_mul_at(where, factors, trama_cast_at(where, count_trues(where, trues), t->dtype));
+}
+
+trama_value *onnx_extent_value(trama_onnx *graph, int64_t origin)
+{
+    return count_trues(graph->where, onnx_trues_of(graph, origin));
 }
 
 /* The known numbers, plus the multiples of each extent wherever they stand; they are 0 in t. */

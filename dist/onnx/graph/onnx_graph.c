@@ -392,6 +392,7 @@ bool onnx_walk(trama_onnx *graph)
                          opset, ONNX_NEWEST);
     if (!add_initializers(graph, g) || !add_inputs(graph, g))
         return false;
+    onnx_read_sums(graph);
     for (size_t i = 0; i < g->n_node; i++)
         if (!add_node(graph, g->node[i]) || memory_is_short())
             return false;

@@ -28,6 +28,7 @@ static void forget_content(trama_onnx *graph)
     }
     ARRAY_FREE(&graph->symbols);
     ARRAY_FREE(&graph->trues);
+    ARRAY_FREE(&graph->sums);
     graph->source = NULL;
     graph->options = NULL;
     graph->label = NULL;

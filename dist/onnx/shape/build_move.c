@@ -29,6 +29,8 @@ ONNX_BUILD(build_concat)
     int dim = node_inputs(n) && x[0] ? node_dim(n, attribute_int(n, "axis", 1), x[0]->shape.ndim) : -1;
     if (dim >= 0)
         out[0] = trama_concat_at(n->where, dim, node_inputs(n), x);
+    if (out[0] && node_inputs(n) == 2 && out[0]->shape.dim[dim] == TRAMA_ANY)
+        onnx_name_sum(n->graph, out[0], dim, x);
     free(x);
 }
 
@@ -84,12 +86,29 @@ static trama_value *pick(onnx_node *n, trama_value *x, int d, const slice_range 
     return at ? trama_gather_at(n->where, x, at, d) : NULL;
 }
 
-/* Whether a slice to an extent takes all of dim d, since that is no longer. */
+/* Elements of dim d from an extent on. */
+static trama_value *pick_from(onnx_node *n, trama_value *x, int d, const slice_range *range)
+{
+    trama_onnx *graph = n->graph;
+    const int64_t extent = x->shape.dim[d];
+    const number start = {.open = range->start},
+                 end = range->origin         ? (number){.open = range->origin}
+                       : extent == TRAMA_ANY ? (number){.open = onnx_origin(graph, x, d)}
+                                             : number_of(extent),
+                 many = onnx_difference_of(graph, (number[]){end, start});
+    trama_value *at = many.open ? build_count(n, TRAMA_I64, many.open, d) : build_arange(n, TRAMA_I64, many.i, 1, 0);
+    trama_value *first = at ? onnx_extent_value(graph, range->start) : NULL;
+    return first ? trama_gather_at(n->where, x, trama_add_at(n->where, at, first), d) : NULL;
+}
+
+/* Whether a slice to an extent takes all of dim d, since that is no longer. A term of its extent takes less. */
 static bool takes_all(onnx_node *n, const trama_value *x, int d, int64_t origin)
 {
     if (x->shape.dim[d] != TRAMA_ANY)
         return false;
     const int64_t own = onnx_origin(n->graph, x, d);
+    if (onnx_difference_of(n->graph, (number[]){{.open = own}, {.open = origin}}).open != OPEN_COMPUTED)
+        return false;
     if (open_base(own) == open_base(origin) && open_times(own) <= open_times(origin))
         return true;
     return node_fail(n, TRAMA_E_UNSUPPORTED, "dim %d is sliced to another extent, and both are only known when fed", d);
@@ -103,7 +122,9 @@ ONNX_BUILD(build_slice)
         return;
     for (int d = 0; d < x->shape.ndim && y; d++) {
         const slice_range *r = &ranges[d];
-        if (r->origin ? !takes_all(n, x, d, r->origin) : r->picked)
+        if (r->start)
+            y = pick_from(n, y, d, r);
+        else if (r->origin ? !takes_all(n, x, d, r->origin) : r->picked)
             y = n->graph->program->status ? NULL : pick(n, y, d, r);
         else if (!r->origin)
             y = r->step == 1 ? cut(n, y, d, r->from, r->extent)

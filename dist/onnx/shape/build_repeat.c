@@ -33,15 +33,21 @@ static trama_value *trues(onnx_node *n, int64_t origin, int d)
     return v;
 }
 
+trama_value *build_pattern(onnx_node *n, int ndim, const int64_t *origin)
+{
+    trama_value *pattern = NULL;
+    for (int d = 0; d < ndim; d++) {
+        trama_value *v = origin[d] ? trues(n, origin[d], d) : NULL;
+        v = v ? build_reshaped(n, v, d, ndim) : NULL;
+        pattern = v && pattern ? trama_logical_and_at(n->where, pattern, v) : v ? v : pattern;
+    }
+    return pattern;
+}
+
 /* x, repeated along dims whose extents have the origins [ndim of x]; 0: not along this one. */
 static trama_value *repeat_as_fed(onnx_node *n, trama_value *x, const int64_t *origin)
 {
-    trama_value *pattern = NULL;
-    for (int d = 0; x && d < x->shape.ndim; d++) {
-        trama_value *v = origin[d] ? trues(n, origin[d], d) : NULL;
-        v = v ? build_reshaped(n, v, d, x->shape.ndim) : NULL;
-        pattern = v && pattern ? trama_logical_and_at(n->where, pattern, v) : v ? v : pattern;
-    }
+    trama_value *pattern = x ? build_pattern(n, x->shape.ndim, origin) : NULL;
     return pattern ? trama_select_at(n->where, pattern, x, x) : x;
 }
 
@@ -118,7 +124,17 @@ ONNX_BUILD(build_constant_of_shape)
     host_free(value);
 }
 
-/* 0, 1, .. below an extent; fold_range makes others. */
+/* The numbers from the start on, as many as are told. */
+static trama_value *count_on(onnx_node *n, const number *start, const number *many)
+{
+    const trama_dtype dtype = node_host(n, 0)->dtype;
+    trama_value *v = many->open ? build_count(n, dtype, many->open, 0) : build_arange(n, dtype, many->i, 1, 0);
+    if (!v || (!start->open && start->r == 0))
+        return v;
+    return trama_add_at(n->where, v, trama_reshape_at(n->where, node_in(n, 0), TRAMA_SCALAR));
+}
+
+/* start, start + 1, .. below an extent; fold_range makes others. */
 ONNX_BUILD(build_range)
 {
     number x[3];
@@ -132,8 +148,11 @@ ONNX_BUILD(build_range)
     }
     if (!x[0].open && !x[1].open && !x[2].open)
         node_fail(n, TRAMA_E_UNSUPPORTED, "its operands are parameters; they must be constants");
-    else if (!x[1].open || x[0].open || x[2].open || x[0].r != 0 || x[2].r != 1)
-        node_fail(n, TRAMA_E_UNSUPPORTED, "numbers up to an extent that is only known when fed begin at 0, by 1");
-    else
-        out[0] = build_count(n, node_host(n, 0)->dtype, x[1].open, 0);
+    else if (!x[1].open || x[2].open || x[2].r != 1)
+        node_fail(n, TRAMA_E_UNSUPPORTED, "numbers up to an extent that is only known when fed go on by 1");
+    else {
+        const bool at_0 = !x[0].open && x[0].r == 0;
+        const number many = at_0 ? x[1] : onnx_difference_of(n->graph, (number[]){x[1], x[0]});
+        out[0] = count_on(n, &x[0], &many);
+    }
 }

@@ -200,15 +200,19 @@ static bool may_be(onnx_node *n, const extents *in, const extents *out, const be
     return true;
 }
 
-/* A value whose dims that are only known when fed are those of the target, in their order: an input of the graph, or of
- * one dim its vector; NULL. */
-static trama_value *find_like(trama_onnx *graph, const extents *out)
+/* A value whose dims that are only known when fed are those of the target, in their order: an input of the graph, or
+ * one that is made for it; NULL. */
+static trama_value *find_like(onnx_node *node, const extents *out)
 {
+    trama_onnx *graph = node->graph;
     int n = 0;
     int64_t wanted[TRAMA_MAX_NDIM];
+    bool told = true;
     for (int d = 0; d < out->shape.ndim; d++)
-        if (out->shape.dim[d] == TRAMA_ANY)
+        if (out->shape.dim[d] == TRAMA_ANY) {
+            told &= out->origin[d] > 0;
             wanted[n++] = out->origin[d];
+        }
     for (int i = 0; i < trama_onnx_count(graph, TRAMA_ONNX_INPUTS); i++) {
         trama_value *v = trama_onnx_number(graph, TRAMA_ONNX_INPUTS, i);
         int o = 0;
@@ -219,7 +223,7 @@ static trama_value *find_like(trama_onnx *graph, const extents *out)
         if (same && o == n)
             return v;
     }
-    return n == 1 ? onnx_trues_of(graph, wanted[0]) : NULL;
+    return told ? build_pattern(node, n, wanted) : NULL;
 }
 
 /* Whether the extents of open dims are told by the model, and not by the operand: several, or one that others multiply.
@@ -247,10 +251,10 @@ ONNX_BUILD(build_reshape)
     const extents in = extents_of(n, x);
     if (!find_target(n, &in, &target, &b) || !may_be(n, &in, &target, &b))
         return;
-    if (is_told(&target, &b) && !(like = find_like(n->graph, &target))) {
+    if (is_told(&target, &b) && !(like = find_like(n, &target))) {
         node_fail(n, TRAMA_E_UNSUPPORTED,
-                  "the target takes extents that are only known when fed, and no input of the graph has the same; give "
-                  "dims extents in the options");
+                  "the target takes extents that are computed of some that are only known when fed; give dims extents "
+                  "in the options");
         return;
     }
     out[0] = reshape_cut(n->where, x, target.shape, like, cuts_of(&b));

@@ -176,11 +176,31 @@ static number operand_at(onnx_node *n, int operand, trama_shape shape, int64_t i
     return host_get(t, broadcast_index(t->shape, shape, i));
 }
 
+/* The op on numbers of which some may be extents. */
+static number number_by(onnx_node *n, const number *x)
+{
+    const number y = n->op->number(x);
+    if (y.open != OPEN_COMPUTED)
+        return y;
+    return n->op->number == number_add   ? onnx_sum_of(n->graph, x)
+           : n->op->number == number_sub ? onnx_difference_of(n->graph, x)
+                                         : y;
+}
+
+/* Whether an operand has extents: of many numbers the run computes the result, since no list of extents is as long. */
+static bool has_open(onnx_node *n)
+{
+    bool has = false;
+    for (int i = 0; i < node_inputs(n); i++)
+        has |= node_host(n, i)->open != NULL;
+    return has;
+}
+
 /* Ops of one to three operands; longer lists are taken two by two. */
 ONNX_FOLD(fold_numbers)
 {
     trama_shape shape;
-    if (!broadcast_shape(n, &shape))
+    if (!broadcast_shape(n, &shape) || (has_open(n) && trama_shape_count(shape) > ONNX_LIST))
         return NULL;
     int count = node_inputs(n);
     trama_dtype dtype = n->op->typed == TYPED_BOOL ? TRAMA_BOOL : node_host(n, n->op->typed)->dtype;
@@ -191,9 +211,9 @@ ONNX_FOLD(fold_numbers)
             x[k] = operand_at(n, k, shape, i);
         if (count == 1 && n->op->most_in > 1)
             x[1] = x[0];
-        number y = n->op->number(x);
+        number y = number_by(n, x);
         for (int k = 2; k < count && n->op->most_in > 3; k++)
-            y = n->op->number((number[]){y, operand_at(n, k, shape, i)});
+            y = number_by(n, (number[]){y, operand_at(n, k, shape, i)});
         host_set(t, i, y);
     }
     return t;

@@ -177,7 +177,7 @@ static bool range_of(onnx_node *n, int64_t extent, int64_t start, int64_t end, i
 
 bool slice_ranges(onnx_node *n, trama_shape shape, slice_range *ranges)
 {
-    const onnx_ints starts = node_list(n, "starts", 1), ends = node_extent_list(n, "ends", 2),
+    const onnx_ints starts = node_extent_list(n, "starts", 1), ends = node_extent_list(n, "ends", 2),
                     axes = node_list(n, "axes", 3), steps = node_ints(n, 4, "steps");
     for (int d = 0; d < shape.ndim; d++)
         ranges[d] = (slice_range){.extent = shape.dim[d], .step = 1};
@@ -186,11 +186,13 @@ bool slice_ranges(onnx_node *n, trama_shape shape, slice_range *ranges)
     for (int i = 0; i < starts.n; i++) {
         int d = node_dim(n, axes.given ? axes.at[i] : i, shape.ndim);
         const int64_t step = steps.given ? steps.at[i] : 1;
-        if (d >= 0 && ends.open[i] && (starts.at[i] || step != 1))
+        const bool open = starts.open[i] || ends.open[i], to_end = ends.open[i] || ends.at[i] >= INT32_MAX;
+        if (d >= 0 && open && (step != 1 || (starts.open[i] ? !to_end : starts.at[i] != 0)))
             node_fail(n, TRAMA_E_UNSUPPORTED, "bounds of dim %d are only known when fed", d);
-        else if (d >= 0 && ends.open[i])
+        else if (d >= 0 && open) {
             ranges[d].origin = ends.open[i];
-        else if (d >= 0)
+            ranges[d].start = starts.open[i];
+        } else if (d >= 0)
             range_of(n, shape.dim[d], starts.at[i], ends.at[i], step, &ranges[d]);
         if (d < 0 || n->graph->program->status)
             return false;
@@ -203,7 +205,7 @@ ONNX_FOLD(fold_slice)
 {
     const host_tensor *from = node_host(n, 0);
     slice_range ranges[TRAMA_MAX_NDIM];
-    if (from->shape.ndim != 1 || !slice_ranges(n, from->shape, ranges) || ranges[0].origin)
+    if (from->shape.ndim != 1 || !slice_ranges(n, from->shape, ranges) || ranges[0].origin || ranges[0].start)
         return NULL;
     host_tensor *t = host_create(from->dtype, TRAMA_SHAPE(ranges[0].extent));
     for (int64_t i = 0; t && i < t->count; i++)
