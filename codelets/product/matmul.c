@@ -186,11 +186,12 @@ bool product_is_one(const product *p, int64_t n, const int64_t *step, product *w
 {
     *whole = *p;
     whole->m = p->m * n;
-    whole->vector_x = p->vector_x && n == 1; /* y may be repeated */
     if (p->m == 1) {
         whole->row[0] = step[0];
         whole->row[1] = step[1];
     }
+    if (p->vector_x && n > 1)
+        return false; /* y is repeated: each row of x is a product with a vector, as beside a y of its own */
     return step[2] == 0 && step[0] == p->m * whole->row[0] && step[1] == p->m * whole->row[1];
 }
 

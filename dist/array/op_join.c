@@ -43,10 +43,9 @@ trama_status concat_infer(trama_rule *rule, const trama_node *node)
         for (int d = 0; d < first->ndim && fits; d++)
             fits = d == axis || shape->dim[d] == first->dim[d];
         if (!fits)
-            return trama_fail(
-                node->where, TRAMA_E_SHAPE,
-                "concat: the shapes of %s and %s differ in more than dim %lld", node->in[0]->name, node->in[t]->name,
-                (long long)axis);
+            return trama_fail(node->where, TRAMA_E_SHAPE,
+                              "concat: the shapes of %s and %s differ in more than dim %lld", node->in[0]->name,
+                              node->in[t]->name, (long long)axis);
         operands[t] = *shape;
         if (__builtin_add_overflow(total, max_i64(0, shape->dim[axis]), &total))
             return trama_fail(node->where, TRAMA_E_SHAPE, "concat: the extents of dim %lld add up to more than 2^63",
@@ -111,11 +110,10 @@ trama_value *trama_stack_at(trama_where where, int dim, int n, trama_value *cons
     return y;
 }
 
-/* The part of g that is as long as dim `axis` of x, from the number `from` on. */
-static trama_value *fed_part(trama_where where, trama_value *g, int axis, trama_value *x, trama_value *from)
+/* The part of g along a dim that is as long as the vector, from the number `from` on. */
+static trama_value *fed_part(trama_where where, trama_value *g, int axis, trama_value *trues, trama_value *from)
 {
-    trama_value *trues = trama_cast_at(where, trues_along(where, x, axis), TRAMA_I64);
-    trama_value *index = trama_cumsum_at(where, trues, 0, true, false);
+    trama_value *index = trama_cumsum_at(where, trama_cast_at(where, trues, TRAMA_I64), 0, true, false);
     return trama_gather_at(where, g, from ? trama_add_at(where, index, from) : index, axis);
 }
 
@@ -126,8 +124,11 @@ static void fed_gradients(const trama_node *node, trama_value *g, trama_value **
     const int axis = (int)node->attributes->integer[CONCAT_AXIS];
     trama_value *from = NULL;
     for (int i = 0; i < node->op->n_in; i++) {
-        trama_value *extent = count_trues(where, trues_along(where, node->in[i], axis));
-        d_in[i] = fed_part(where, g, axis, node->in[i], from);
+        trama_value *trues = trues_along(where, node->in[i], axis);
+        d_in[i] = fed_part(where, g, axis, trues, from);
+        if (i + 1 == node->op->n_in)
+            break;
+        trama_value *extent = count_trues(where, trues);
         from = from ? trama_add_at(where, from, extent) : extent;
     }
 }

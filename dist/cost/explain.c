@@ -191,7 +191,7 @@ static void explain(explaining *e, const layout_change *c, int64_t bytes)
 /* state_bytes: that a process may keep; 0: no limit */
 static void compare(text *out, const layout_search *s, int64_t state_bytes)
 {
-    const char *within = state_bytes ? "_within" : "", *states = state_bytes ? " and as few states" : "";
+    const char *within = state_bytes ? "_within" : "", *states = state_bytes && s->fits ? " and as few states" : "";
     text_add(out, "a process receives %lld B", (long long)s->bytes);
     if (s->bound >= s->bytes)
         text_add(out, ", the fewest that layouts with as little work%s can take", states);

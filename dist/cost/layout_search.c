@@ -64,7 +64,7 @@ static int64_t whole_bytes(double bound, double of_limit, int n)
 {
     const double rounding = 1e-9 * fabs(bound - of_limit) + 1e-12 * (fabs(bound) + of_limit),
                  exact = bound - of_limit - (n + 1) * 2 * COST_OF_OTHER - rounding;
-    return exact > 0 ? (int64_t)ceil(exact) : 0;
+    return exact > 0 ? (int64_t)ceil(fmin(exact, 0x1p62)) : 0;
 }
 
 /* paid: the most that prices of states may add up to. */
@@ -138,6 +138,11 @@ static void search_within(searching *s)
     free(too_low);
 }
 
+static bool keeps_limit(const searching *s)
+{
+    return !above(s, s->result->found ? s->result->better_kept : s->result->kept);
+}
+
 static int64_t bytes_of_best(const layout_search *r)
 {
     return r->found ? r->better_bytes : r->bytes;
@@ -148,8 +153,12 @@ static int64_t bytes_of_best(const layout_search *r)
 static void search(searching *s)
 {
     double ignored;
-    if (solve_for_bound(s, EFFORT) == TOO_MUCH)
+    if (solve_for_bound(s, EFFORT) == TOO_MUCH) {
+        const int64_t without_limit = s->result->bound;
         search_within(s);
+        if (!keeps_limit(s))
+            s->result->bound = without_limit; /* prices that are not enough raise the others without end */
+    }
     if (bytes_of_best(s->result) > s->result->bound && !memory_is_short()) {
         min_sum_scale_fully(s->g.problem);
         solve(s, EFFORT, &ignored);
@@ -173,9 +182,8 @@ void search_layouts(const trama_program *program, const layouts *start, int64_t 
     s.state = trama_alloc((size_t)(min_sum_variables(s.g.problem) + 1) * sizeof *s.state);
     if (!memory_is_short())
         search(&s);
-    result->fits = !above(&s, result->found ? result->better_kept : result->kept);
-    if (result->fits)
-        result->bound = min_i64(result->bound, bytes_of_best(result));
+    result->fits = keeps_limit(&s);
+    result->bound = min_i64(result->bound, bytes_of_best(result));
     free(s.state);
     free(s.used);
     free(s.price);

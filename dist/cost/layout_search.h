@@ -7,7 +7,7 @@
 
 typedef struct layout_search {
     int64_t bytes, kept; /* layouts_bytes of the given layouts; bytes of states that a process keeps in them */
-    int64_t bound;       /* no layouts that were searched and keep the limit receive fewer */
+    int64_t bound;       /* no layouts that were searched and keep the limit receive fewer; if !fits, none at all */
     int pinned;          /* ops and values that stay as given, though no annotation says so: see layout_graph.c */
     bool found;          /* better layouts, which the caller frees, with their bytes */
     layouts better;

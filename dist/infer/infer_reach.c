@@ -40,7 +40,7 @@ int64_t infer_reach_bytes(const trama_node *node, const trama_rule *rule, const 
     unsigned reaching = 0;
     int64_t most = 0;
     for (int t = 0; t < rule->n_in; t++)
-        if (node_reads(node, t) && splits_reach(&rule->tensor[t], &op->in[t]))
+        if (node_reads(node, t) && trama_shape_count(node->in[t]->shape) && splits_reach(&rule->tensor[t], &op->in[t]))
             reaching |= 1u << t;
     if (!reaching || !trama_shape_count(node->out[0]->shape))
         return 0;

@@ -158,7 +158,8 @@ static fed_extent fed_by(const trama_node *node, int factor, int t, int d)
     return extent_times(fed, extent_known(fmax(1, known_factors(rule, dim))), -1);
 }
 
-/* Of extents that grow alike the sum, else the one that grows faster. */
+/* Of extents that grow alike the sum, else the one that grows faster: a known part is forgotten, and the estimate is too
+ * small by as much. */
 static fed_extent extent_sum(fed_extent a, fed_extent b)
 {
     if (a.power == b.power)

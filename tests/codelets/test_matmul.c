@@ -323,6 +323,41 @@ START_TEST(an_element_of_a_product_with_a_vector_has_the_same_bits_in_every_part
 }
 END_TEST
 
+/* Rows with a matrix each, as a query beside the keys of its sequence, and with one that is repeated: each has the bits
+ * of its own product, whichever of them are in one call. */
+START_TEST(vectors_with_matrices_of_their_own_have_the_same_bits_in_every_batch)
+{
+    enum { B = 5, K = 67, N = 130 };
+    static const trama_dtype types[] = {TRAMA_F32, TRAMA_F64, TRAMA_BF16};
+    for (int i = 0; i < 12; i++) {
+        const trama_dtype dtype = types[i % 3];
+        const bool repeated = i / 3 % 2, ty = i / 6;
+        const trama_attributes with = {.integer = {[MATMUL_TRANS_Y] = ty}};
+        tensor x = tensor_random(dtype, PACKED, TRAMA_SHAPE(B, 1, K), 1),
+               y = tensor_random(dtype, PACKED, ty ? TRAMA_SHAPE(B, N, K) : TRAMA_SHAPE(B, K, N), 2);
+        tensor whole = tensor_new(dtype, PACKED, TRAMA_SHAPE(B, 1, N)),
+               cut = tensor_new(dtype, PACKED, TRAMA_SHAPE(B, 1, N));
+        y.view.stride[0] = repeated ? 0 : y.view.stride[0];
+        run_binary("matmul", &with, &whole, &x, &y);
+        for (int b = 0; b < B; b++) {
+            tensor part[] = {cut, x, y};
+            for (int a = 0; a < 3; a++) {
+                trama_view *v = &part[a].view;
+                v->data = (char *)v->data + b * v->stride[0] * (int64_t)trama_dtype_size(dtype);
+                v->extent[0] = 1;
+                v->offset[0] = b;
+            }
+            run_binary("matmul", &with, &part[0], &part[1], &part[2]);
+        }
+        ck_assert_msg(!memcmp(cut.memory, whole.memory, whole.bytes), "case %d", i);
+        tensor_free(&x);
+        tensor_free(&y);
+        tensor_free(&whole);
+        tensor_free(&cut);
+    }
+}
+END_TEST
+
 START_TEST(repeated_operands_with_strides_of_0_are_read_right)
 {
     tensor x = tensor_random(TRAMA_F32, PACKED, TRAMA_SHAPE(1, 5), 1),
@@ -386,5 +421,6 @@ RUN_TESTS("matmul", products_hold_in_every_type_memory_order_and_transposition, 
           batch_dims_broadcast, products_of_halves_are_rounded_once_however_large,
           products_with_a_vector_hold_like_others, vectors_have_the_contracted_dim_alone,
           an_element_of_a_product_with_a_vector_has_the_same_bits_in_every_part, sums_over_a_batch_are_one_product,
-          repeated_operands_with_strides_of_0_are_read_right, old_contents_of_the_result_do_not_matter,
-          the_published_case_holds_whole_and_as_partial_sums)
+          repeated_operands_with_strides_of_0_are_read_right,
+          vectors_with_matrices_of_their_own_have_the_same_bits_in_every_batch,
+          old_contents_of_the_result_do_not_matter, the_published_case_holds_whole_and_as_partial_sums)

@@ -292,6 +292,7 @@ START_TEST(a_limit_of_states_is_kept_with_the_fewest_bytes)
            (long long)kept, (long long)s.bound, (long long)least, (long long)tried);
     if (limited[_i].none) {
         ck_assert(!s.fits);
+        ck_assert_int_le(s.bound, s.found ? s.better_bytes : s.bytes);
         ck_assert_int_eq(tried, 0);
         ck_assert_int_gt(kept, limited[_i].limit);
     } else {

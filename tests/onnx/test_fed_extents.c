@@ -307,7 +307,7 @@ START_TEST(computed_extents_are_refused)
                  {"Range", "one,A,one", "(Range)", "is computed of some"},
                  {"Range", "zero,A,four", "(Range)", "go on by 1"},
                  {"Range", "zero,square,one", "(Range)", "is computed of some"},
-                 {"Slice", "x,one,A", "(Slice)", "bounds of dim 0"},
+                 {"Slice", "x,one,A", "(Slice)", "is computed of some"},
                  {"Slice", "x,A,one", "(Slice)", "bounds of dim 0"},
                  {"Tile", "x,shape", "(Tile)", "would be repeated"},
                  {"Pad", "x,fours", "(Pad)", "operand 1 (pads)"},

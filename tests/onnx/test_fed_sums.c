@@ -24,18 +24,31 @@ static void make_joined(maker *m)
     make_node(m, "Add", "L,P", "all");
 }
 
+static int64_t fixed = -1; /* P by an option; -1: it is only known when fed */
+
+static loaded load_fixed(const maker *m)
+{
+    const trama_onnx_dim dims[] = {{"P", fixed}};
+    const trama_onnx_options options = {.dims = dims, .n_dims = fixed >= 0};
+    loaded l = load_with(m, &options, NULL, NULL);
+    demand(l.model, "%s", trama_program_error(l.p));
+    return l;
+}
+
 /* y of P earlier rows and L new ones, all of them numbers from 1 on; returns its elements. */
 static int64_t run(const maker *m, int64_t earlier, int64_t now, float *y)
 {
     float data[MOST];
     for (int i = 0; i < MOST; i++)
         data[i] = (float)(1 + i);
-    loaded l = load(m);
-    trama_value *result = trama_onnx_find(l.model, "y");
+    loaded l = load_fixed(m);
+    trama_value *mask = trama_onnx_find(l.model, "mask"), *result = trama_onnx_find(l.model, "y");
     trama_target *t = trama_target_create(l.p, "t", result);
     trama_executable *e = compile(l.p);
     must(trama_feed(e, trama_onnx_find(l.model, "past"), data, TRAMA_SHAPE(earlier, 2)));
     must(trama_feed(e, trama_onnx_find(l.model, "x"), data + 2 * earlier, TRAMA_SHAPE(now, 2)));
+    if (mask)
+        must(trama_feed(e, mask, data, TRAMA_SHAPE(earlier + now, 1)));
     must(trama_run(e, t));
     trama_shape shape;
     must(trama_extents(e, result, &shape));
@@ -181,7 +194,7 @@ START_TEST(names_of_dims_are_read_as_sums)
     static const struct {
         const char *dims;
         bool known;
-    } cases[] = {{"P + L", true}, {"L+P", true},    {" P  +  L ", true}, {"P + 1", true}, {"P", false},
+    } cases[] = {{"P + L", true}, {"L+P", true},    {" P  +  L ", true}, {"P + 1", true}, {"P", true},
                  {"all", false},  {"P + M", false}, {"+", false},        {"P +", false},  {"P + L + 1", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         maker m;
@@ -194,6 +207,33 @@ START_TEST(names_of_dims_are_read_as_sums)
         ck_assert_msg(!!l.model == cases[i].known, "%s: %s", cases[i].dims, trama_program_error(l.p));
         unload(&l);
     }
+}
+END_TEST
+
+/* An option gives P, and a name of a dim is read with it; a sum with 0 is the other extent. */
+START_TEST(options_fix_a_term)
+{
+    static const char *const operands[] = {"mask,P,end", "mask,L,end", "joined,P,end", "joined,zero,all",
+                                           "table,P,all"};
+    start();
+    for (int i = 0; i < 10; i++) {
+        const int64_t earlier = i % 2 ? 3 : 0;
+        maker m;
+        float y[2 * MOST], table[2 * MOST] = {0};
+        make_joined(&m);
+        make_initializer(&m, "table", ONNX_FLOAT, "16,2", table, sizeof table);
+        make_input(&m, "mask", ONNX_FLOAT, "P + L,1");
+        make_list(&m, "end", 1, (const int64_t[]){INT64_MAX});
+        make_int(make_node(&m, "Concat", "all,one,two", "target"), "axis", 0);
+        make_node(&m, "Reshape", "joined,target", "reshaped");
+        make_node(&m, "Slice", operands[i / 2], "y");
+        make_output(&m, "y");
+        fixed = earlier;
+        const int64_t rows = i / 2 == 1 ? earlier : i / 2 == 3 ? earlier + 2 : 2, columns = i / 2 < 2 ? 1 : 2;
+        ck_assert_msg(run(&m, earlier, 2, y) == rows * columns, "%s with %d", operands[i / 2], (int)earlier);
+    }
+    fixed = -1;
+    stop();
 }
 END_TEST
 
@@ -231,8 +271,10 @@ START_TEST(other_differences_are_refused)
     make_int(make_node(&m, "Cast", "range", "y"), "to", ONNX_FLOAT);
     make_output(&m, "y");
     REFUSES(&m, NULL, TRAMA_E_UNSUPPORTED, "(Range)", "is computed of some");
-    static const char *const slices[][2] = {
-        {"table,P,L", "is computed of some"}, {"table,P,two", "bounds of dim 0"}, {"joined,two,P", "bounds of dim 0"}};
+    static const char *const slices[][2] = {{"table,P,L", "is computed of some"},
+                                            {"table,P,two", "bounds of dim 0"},
+                                            {"joined,two,P", "is computed of some"},
+                                            {"x,P,all", "dim 0 is sliced to another extent"}};
     for (size_t i = 0; i < sizeof slices / sizeof *slices; i++) {
         static const float table[2 * MOST];
         make_joined(&m);
@@ -245,5 +287,5 @@ START_TEST(other_differences_are_refused)
 END_TEST
 
 TESTS(a_joined_dim_has_the_extent_of_the_sum, numbers_are_counted_by_sums, sums_are_extents_of_targets,
-      slices_go_from_a_term_of_the_sum_on, names_of_dims_are_read_as_sums, many_sums_are_one_tensor,
+      slices_go_from_a_term_of_the_sum_on, names_of_dims_are_read_as_sums, many_sums_are_one_tensor, options_fix_a_term,
       other_differences_are_refused)

@@ -163,7 +163,7 @@ trama_value *onnx_trues_of(trama_onnx *graph, int64_t origin)
     return v;
 }
 
-/* The multiples of an extent wherever t has them, else 0; NULL without an input that has one. */
+/* The multiples of an extent wherever t has them, else 0; NULL after an error. */
 static trama_value *multiples_at(trama_onnx *graph, const host_tensor *t, int64_t base)
 {
     const trama_where where = graph->where;

@@ -8,7 +8,10 @@
 #include "onnx.h"
 #include "trama_array.h"
 
-enum { MOST_KNOWN = 1 << 20 }; /* of a term that is a number: a vector is as long */
+enum {
+    MOST_KNOWN = 1 << 20, /* of a term that is a number: a vector is as long */
+    MOST_SUMS = 1024      /* of a model; each is looked for among all */
+};
 
 /* 0: it is none. */
 static int64_t term_of(const number *x)
@@ -33,6 +36,9 @@ number onnx_sum_of(trama_onnx *graph, const number *x)
 {
     const int64_t a = term_of(&x[0]), b = term_of(&x[1]), terms[] = {min_i64(a, b), max_i64(a, b)};
     number sum = {.real = x->real, .open = OPEN_COMPUTED};
+    for (int i = 0; i < 2; i++)
+        if (!x[i].real && !x[i].open && !x[i].i)
+            return x[1 - i];
     if (!a || !b || terms[1] < 0)
         return sum;
     if (open_base(a) == open_base(b)) {
@@ -44,6 +50,8 @@ number onnx_sum_of(trama_onnx *graph, const number *x)
             sum.open = graph->sums.at[i].origin;
             return sum;
         }
+    if (graph->sums.n >= MOST_SUMS)
+        return sum;
     trama_value *parts[] = {trues_of_term(graph, terms[0]), trues_of_term(graph, terms[1])};
     trama_value *joined = parts[0] && parts[1] ? trama_concat_at(graph->where, 0, 2, parts) : NULL;
     if (!joined)
@@ -57,6 +65,8 @@ number onnx_sum_of(trama_onnx *graph, const number *x)
 number onnx_difference_of(const trama_onnx *graph, const number *x)
 {
     const int64_t less = term_of(&x[1]);
+    if (less && less == x[0].open)
+        return number_of(0);
     for (int i = 0; i < graph->sums.n && less && !x->real; i++)
         for (int k = 0; k < 2; k++)
             if (graph->sums.at[i].origin == x[0].open && graph->sums.at[i].term[k] == less)
@@ -72,13 +82,19 @@ void onnx_name_sum(trama_onnx *graph, const trama_value *joined, int d, trama_va
         x[i] = n == TRAMA_ANY ? (number){.open = onnx_origin(graph, parts[i], d)} : number_of(n);
     }
     const number sum = onnx_sum_of(graph, x);
-    if (sum.open > 0)
+    if (sum.open > 0 && graph->symbols.n < MOST_SUMS)
         *ARRAY_PUSH(&graph->symbols) = (onnx_symbol){"", open_extent(joined->id, d), sum.open};
 }
 
 /* ---- Names that are sums ---- */
 
-/* The term that n characters name: a dim of an input, or a number; open is OPEN_COMPUTED for others. */
+static bool is_name(const char *name, const char *at, size_t n)
+{
+    return strlen(name) == n && !strncmp(name, at, n);
+}
+
+/* The term that n characters name: a dim of an input, one of which an option gives the extent, or a number; open is
+ * OPEN_COMPUTED for others. */
 static number named_term(const trama_onnx *graph, const char *at, size_t n)
 {
     char *end;
@@ -89,8 +105,11 @@ static number named_term(const trama_onnx *graph, const char *at, size_t n)
     while (n && isspace((unsigned char)at[n - 1]))
         n--;
     for (int i = 0; i < graph->symbols.n; i++)
-        if (strlen(graph->symbols.at[i].name) == n && !strncmp(graph->symbols.at[i].name, at, n))
+        if (is_name(graph->symbols.at[i].name, at, n))
             return (number){.open = graph->symbols.at[i].same_as};
+    for (int i = 0; i < graph->options->n_dims; i++)
+        if (is_name(graph->options->dims[i].name, at, n))
+            return number_of(graph->options->dims[i].extent);
     const long long known = n ? strtoll(at, &end, 10) : 0;
     return n && end == at + n ? number_of(known) : (number){.open = OPEN_COMPUTED};
 }

@@ -18,11 +18,11 @@
  *
  * Ops on constants and on shapes are computed while the model is loaded, such as the target of a reshape that is made
  * of Shape, Gather, Unsqueeze and Concat. Extents that are only known when fed may be merged, divided, repeated and
- * counted by, and so may multiples of one, and sums of two or of one and a number, such as the number of all tokens of
- * earlier ones and new ones, which a dim of an input may be named after, as "earlier + new"; extents that are computed
- * of them otherwise are not supported. A Slice takes the first or the last element of a dim that is fed, or all, or
- * those from one term of its extent on; of a table that is sliced to a fed extent, elements that are not there read
- * NaN, 0 of integers, and so does the first element of no elements.
+ * counted by. So may multiples of one, and sums of two or of one and a number, such as the number of earlier tokens and
+ * new ones. A dim of an input whose name is a sum, as "earlier + new", has that extent; what is fed must be as long,
+ * which is not checked. Extents that are computed otherwise are not supported. A Slice takes the first or the last
+ * element of a dim that is fed, or all, or those from one term of its extent on. Of a table that is sliced to a fed
+ * extent, elements that are not there read NaN, 0 of integers, and so does the first element of no elements.
  *
  * Operator sets 7 to 21 are supported, and 1 to 6 for the ops whose older forms are listed in
  * dist/onnx/ops/onnx_ops.def. Not supported: strings, sequences, optionals, maps, sparse tensors, control flow,

@@ -36,7 +36,7 @@ onnx_builder build_einsum, build_concat, build_split, build_slice, build_pad, bu
 typedef struct slice_range {
     int64_t from, extent, step;
     int64_t origin; /* of an extent that is only known when fed: up to it; else 0 */
-    int64_t start;  /* the same: from it on, up to `origin` or to the end of the dim */
+    int64_t start;  /* the same, or minus a number: from it on, up to `origin` or to the end of a dim */
     bool picked;    /* of a dim that is only known when fed, whose element `from`, 0 or -1, is taken */
 } slice_range;
 bool slice_ranges(onnx_node *n, trama_shape shape, slice_range *ranges);

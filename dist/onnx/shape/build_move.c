@@ -91,13 +91,18 @@ static trama_value *pick_from(onnx_node *n, trama_value *x, int d, const slice_r
 {
     trama_onnx *graph = n->graph;
     const int64_t extent = x->shape.dim[d];
-    const number start = {.open = range->start},
-                 end = range->origin         ? (number){.open = range->origin}
-                       : extent == TRAMA_ANY ? (number){.open = onnx_origin(graph, x, d)}
-                                             : number_of(extent),
+    const number start = range->start > 0 ? (number){.open = range->start} : number_of(-range->start),
+                 all = extent == TRAMA_ANY ? (number){.open = onnx_origin(graph, x, d)} : number_of(extent),
+                 end = range->origin ? (number){.open = range->origin} : all,
                  many = onnx_difference_of(graph, (number[]){end, start});
+    if (extent == TRAMA_ANY && end.open != all.open &&
+        onnx_difference_of(graph, (number[]){all, end}).open == OPEN_COMPUTED)
+        return node_fail(n, TRAMA_E_UNSUPPORTED, "dim %d is sliced to another extent, and both are only known when fed",
+                         d);
     trama_value *at = many.open ? build_count(n, TRAMA_I64, many.open, d) : build_arange(n, TRAMA_I64, many.i, 1, 0);
-    trama_value *first = at ? onnx_extent_value(graph, range->start) : NULL;
+    trama_value *first = !at          ? NULL
+                         : start.open ? onnx_extent_value(graph, start.open)
+                                      : trama_fill_at(n->where, graph->program, TRAMA_I64, TRAMA_SCALAR, start.r);
     return first ? trama_gather_at(n->where, x, trama_add_at(n->where, at, first), d) : NULL;
 }
 
@@ -107,10 +112,10 @@ static bool takes_all(onnx_node *n, const trama_value *x, int d, int64_t origin)
     if (x->shape.dim[d] != TRAMA_ANY)
         return false;
     const int64_t own = onnx_origin(n->graph, x, d);
-    if (onnx_difference_of(n->graph, (number[]){{.open = own}, {.open = origin}}).open != OPEN_COMPUTED)
-        return false;
     if (open_base(own) == open_base(origin) && open_times(own) <= open_times(origin))
         return true;
+    if (onnx_difference_of(n->graph, (number[]){{.open = own}, {.open = origin}}).open != OPEN_COMPUTED)
+        return false;
     return node_fail(n, TRAMA_E_UNSUPPORTED, "dim %d is sliced to another extent, and both are only known when fed", d);
 }
 

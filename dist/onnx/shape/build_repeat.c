@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ops that repeat elements, or make as many as they are told: Expand, Tile, ConstantOfShape, Range. Extents that are
- * only known when fed come from an input that has them. */
+ * only known when fed come from a value that has them. */
 #include "onnx_ops.h"
 #include "trama_array.h"
 

@@ -186,12 +186,13 @@ bool slice_ranges(onnx_node *n, trama_shape shape, slice_range *ranges)
     for (int i = 0; i < starts.n; i++) {
         int d = node_dim(n, axes.given ? axes.at[i] : i, shape.ndim);
         const int64_t step = steps.given ? steps.at[i] : 1;
-        const bool open = starts.open[i] || ends.open[i], to_end = ends.open[i] || ends.at[i] >= INT32_MAX;
-        if (d >= 0 && open && (step != 1 || (starts.open[i] ? !to_end : starts.at[i] != 0)))
+        const bool to_end = ends.open[i] || ends.at[i] >= INT32_MAX, fed = shape.dim[d < 0 ? 0 : d] == TRAMA_ANY,
+                   open = starts.open[i] || ends.open[i] || (fed && starts.at[i] > 0 && to_end && step == 1);
+        if (d >= 0 && open && (step != 1 || !to_end || starts.at[i] < 0)) {
             node_fail(n, TRAMA_E_UNSUPPORTED, "bounds of dim %d are only known when fed", d);
-        else if (d >= 0 && open) {
+        } else if (d >= 0 && open) {
             ranges[d].origin = ends.open[i];
-            ranges[d].start = starts.open[i];
+            ranges[d].start = starts.open[i] ? starts.open[i] : -starts.at[i];
         } else if (d >= 0)
             range_of(n, shape.dim[d], starts.at[i], ends.at[i], step, &ranges[d]);
         if (d < 0 || n->graph->program->status)

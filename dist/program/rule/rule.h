@@ -34,7 +34,7 @@ typedef struct rule_reach {
     int64_t per;     /* 0: 1 */
     bool wraps;      /* indices beyond an end are those of the other end */
     bool own_extent; /* the dim's extent is not the factor's; a factor that is only known when fed gets per / stride
-                      * of it, rounded up */
+                      * of it, rounded up, unless the dim joins */
     bool divides;    /* and the extents must be such that nothing is rounded */
     /* The dims of the operands with the factor lie behind each other, and their extents add up to the factor's.
      * rule_join sets the factor's extent, the neighbours, and: */
@@ -125,7 +125,8 @@ double rule_points(const trama_rule *rule, const double *extent);
 /* Sets the reaches of rows from extents that are known by now. Whoever sets extents of factors calls it. */
 void rule_settle(trama_rule *rule);
 
-/* Sets what joined dims have by the shapes of the operands, of which some extents may be TRAMA_ANY. */
+/* Sets what joined dims have by the shapes of the operands, of which some extents may be TRAMA_ANY. It comes before
+ * rule_settle. */
 void rule_join(trama_rule *rule, const trama_shape *operands);
 
 /* The product of the factors of a set, and of a dim; TRAMA_ANY where one is only known when fed. */

@@ -187,6 +187,8 @@ static trama_status try(auto_shard *s, attempt *a)
         attempt within = *a;
         within.state_bytes = max_i64(1, a->kept - (a->memory - s->o.memory_bytes));
         status = rehearse(s, &within);
+        if (status == TRAMA_E_LAYOUT)
+            return TRAMA_OK; /* of the layouts before */
         helps = within.memory < a->memory;
         if (!status && helps)
             *a = within;
