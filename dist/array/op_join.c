@@ -33,7 +33,6 @@ trama_status concat_infer(trama_rule *rule, const trama_node *node)
     const trama_shape *first = &node->in[0]->shape;
     const int64_t axis = node->attributes->integer[CONCAT_AXIS];
     trama_shape operands[TRAMA_MAX_OPERANDS];
-    int64_t total = 0;
     if (axis < 0 || axis >= first->ndim)
         return trama_fail(node->where, TRAMA_E_SHAPE, "concat of %s: axis is %lld, and it has %d dims",
                           node->in[0]->name, (long long)axis, first->ndim);
@@ -47,9 +46,6 @@ trama_status concat_infer(trama_rule *rule, const trama_node *node)
                               "concat: the shapes of %s and %s differ in more than dim %lld", node->in[0]->name,
                               node->in[t]->name, (long long)axis);
         operands[t] = *shape;
-        if (__builtin_add_overflow(total, max_i64(0, shape->dim[axis]), &total))
-            return trama_fail(node->where, TRAMA_E_SHAPE, "concat: the extents of dim %lld add up to more than 2^63",
-                              (long long)axis);
     }
     for (int d = 0; d < first->ndim; d++) {
         int f = rule_add_factor(rule, first->dim[d]);
@@ -59,7 +55,10 @@ trama_status concat_infer(trama_rule *rule, const trama_node *node)
     for (int t = 0; t < rule->n_in; t++)
         rule->tensor[t].reach[axis] = (rule_reach){.own_extent = true, .joins = true};
     rule_join(rule, operands);
-    return TRAMA_OK;
+    return rule->factor[axis].extent < INT64_MAX
+               ? TRAMA_OK
+               : trama_fail(node->where, TRAMA_E_SHAPE, "concat: the extents of dim %lld add up to more than 2^63",
+                            (long long)axis);
 }
 
 /* Joins 1 to 4 values in one op, and more of them by fours. */

@@ -242,12 +242,10 @@ typedef struct places {
 
 static places find_places(const trama_mesh *mesh)
 {
-    places p = {.mesh = mesh};
+    places p = {.mesh = mesh, .n = mesh_processes(mesh)};
     bool plain = true;
-    for (int i = 0; i < mesh->size; i++) {
+    for (int i = 0; i < mesh->size; i++)
         plain &= mesh->ids[i] == i;
-        p.n = mesh->ids[i] >= p.n ? mesh->ids[i] + 1 : p.n;
-    }
     p.position = plain ? NULL : trama_alloc((size_t)p.n * sizeof *p.position);
     for (int i = 0; i < mesh->size && !plain; i++)
         p.position[mesh->ids[i]] = i + 1;

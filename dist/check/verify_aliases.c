@@ -70,7 +70,7 @@ static int *find_last_uses(const plan *p)
 }
 
 /* A shard that the step writes though it is an alias, or though an alias in its buffer is still read; -1. until
- * [shards]: the last step that reads an alias in the buffer, of those that were read up to this step. */
+ * [shards]: the last reader of the aliases in a buffer. The step adds those that it reads. */
 static int wrong_write(const plan *p, int step, const int *last, int *until)
 {
     const plan_step *s = &p->steps.at[step];

@@ -35,6 +35,16 @@ static int64_t above(const searching *s, int64_t kept)
     return max_i64(0, kept - s->limit);
 }
 
+static int64_t bytes_of_best(const layout_search *r)
+{
+    return r->found ? r->better_bytes : r->bytes;
+}
+
+static int64_t kept_by_best(const layout_search *r)
+{
+    return r->found ? r->better_kept : r->kept;
+}
+
 /* Takes the layouts of a solution where they are nearer to the limit than the best ones so far, or as near and receive
  * fewer bytes. Returns whether they keep it. */
 static bool offer(searching *s)
@@ -44,8 +54,8 @@ static bool offer(searching *s)
     layout_graph_take(&s->g, s->state, &made);
     const int64_t bytes = layouts_bytes(s->program, &made, s->g.tables.nominal),
                   kept = state_memory_use(&s->memory, &made, s->used), excess = above(s, kept),
-                  least = above(s, r->found ? r->better_kept : r->kept);
-    if (excess > least || (excess == least && bytes >= (r->found ? r->better_bytes : r->bytes))) {
+                  least = above(s, kept_by_best(r));
+    if (excess > least || (excess == least && bytes >= bytes_of_best(r))) {
         layouts_free(&made);
         return !excess;
     }
@@ -85,16 +95,21 @@ static solution solve(searching *s, double effort, double *bound)
     return offer(s) ? FITS : TOO_MUCH;
 }
 
-/* The same at the prices, for the bound: what the limit would cost is taken from the least sum (Everett 1963). */
+/* The same for the bound: what the limit would cost at the prices is taken from the least sum (Everett 1963). */
 static solution solve_for_bound(searching *s, double effort)
 {
     double bound, of_limit = 0;
-    state_memory_price(&s->memory, &s->g, s->price);
     const solution found = solve(s, effort, &bound);
     for (int k = 0; k < s->memory.n_groups; k++)
         of_limit += s->price[k] > 0 ? s->price[k] * (double)s->limit : 0;
     s->result->bound = max_i64(s->result->bound, whole_bytes(bound, of_limit, min_sum_variables(s->g.problem)));
     return found;
+}
+
+static solution solve_at_prices(searching *s)
+{
+    state_memory_price(&s->memory, &s->g, s->price);
+    return solve_for_bound(s, EFFORT_OF_A_PRICE);
 }
 
 /* Raises the prices in groups that keep too much. too_low [groups]: the prices before the last ones. */
@@ -106,7 +121,7 @@ static bool raise_prices(searching *s, double *too_low)
         for (int k = 0; k < s->memory.n_groups; k++)
             if (s->used[k] > s->limit)
                 s->price[k] = s->price[k] > 0 ? RAISE * s->price[k] : FIRST_PRICE;
-        found = solve_for_bound(s, EFFORT_OF_A_PRICE);
+        found = solve_at_prices(s);
     }
     return found == FITS;
 }
@@ -120,7 +135,7 @@ static void lower_prices(searching *s, double *too_low)
     for (int i = 0; i < PRICES_BETWEEN && !memory_is_short(); i++) {
         for (int k = 0; k < n; k++)
             s->price[k] = (too_low[k] + enough[k]) / 2;
-        memcpy(solve_for_bound(s, EFFORT_OF_A_PRICE) == FITS ? enough : too_low, s->price, (size_t)n * sizeof *enough);
+        memcpy(solve_at_prices(s) == FITS ? enough : too_low, s->price, (size_t)n * sizeof *enough);
     }
     memcpy(s->price, enough, (size_t)n * sizeof *enough);
     free(enough);
@@ -140,12 +155,7 @@ static void search_within(searching *s)
 
 static bool keeps_limit(const searching *s)
 {
-    return !above(s, s->result->found ? s->result->better_kept : s->result->kept);
-}
-
-static int64_t bytes_of_best(const layout_search *r)
-{
-    return r->found ? r->better_bytes : r->bytes;
+    return !above(s, kept_by_best(s->result));
 }
 
 /* The first solutions give the bound. They may count readers of one layout as too few bytes; the last one counts each
@@ -209,7 +219,7 @@ trama_status search_if_asked(const trama_program *program, int64_t nominal, layo
     if (!found.fits && !asked->nearest && !memory_is_short()) {
         if (found.found)
             layouts_free(&found.better);
-        return too_many_states(asked, found.found ? found.better_kept : found.kept);
+        return too_many_states(asked, kept_by_best(&found));
     }
     if (found.found) {
         layouts_free(l);

@@ -18,8 +18,7 @@ static int count_processes(const state_memory *m)
 {
     int n = 0;
     for (int i = 0; i < m->meshes.n; i++)
-        for (int k = 0; k < m->meshes.at[i]->size; k++)
-            n = (int)max_i64(n, m->meshes.at[i]->ids[k] + 1);
+        n = (int)max_i64(n, mesh_processes(m->meshes.at[i]));
     return n;
 }
 
@@ -68,20 +67,12 @@ void state_memory_free(state_memory *m)
 
 /* ---- Pieces ---- */
 
-static bool has_weights(const trama_mesh *mesh)
-{
-    bool has = false;
-    for (int a = 0; a < mesh->ndim; a++)
-        has |= mesh->weights[a] != NULL;
-    return has;
-}
-
 /* Of equal parts the first is the largest. */
 static int64_t largest_piece(const state_memory *m, const trama_value *v, const trama_mesh *mesh,
                              const trama_layout *layout)
 {
     const box whole = box_whole(value_nominal_shape(v, m->nominal));
-    const int n = has_weights(mesh) ? mesh->size : 1;
+    const int n = mesh_is_weighted(mesh) ? mesh->size : 1;
     int64_t most = 0;
     for (int position = 0; position < n; position++) {
         box b;

@@ -158,6 +158,14 @@ bool mesh_set_weights(trama_mesh *m, int axis, const int *weights)
     return true;
 }
 
+int mesh_processes(const trama_mesh *mesh)
+{
+    int n = 0;
+    for (int i = 0; i < mesh->size; i++)
+        n = mesh->ids[i] >= n ? mesh->ids[i] + 1 : n;
+    return n;
+}
+
 bool mesh_is_weighted(const trama_mesh *mesh)
 {
     for (int a = 0; a < mesh->ndim; a++)

@@ -36,6 +36,8 @@ int mesh_position(const trama_mesh *mesh, const int *coordinate);
 int mesh_find(const trama_mesh *mesh, int id);
 int mesh_find_hinted(const trama_mesh *mesh, int id, int position); /* the same; fast if the id is at `position` */
 
+int mesh_processes(const trama_mesh *mesh); /* 1 + the largest id */
+
 /* The mesh's own copy of a mask: equal masks have equal addresses; all ones is NULL. */
 const unsigned char *mesh_mask(const trama_mesh *mesh, const unsigned char *mask);
 

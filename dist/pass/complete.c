@@ -229,9 +229,11 @@ void complete_rule(const trama_node *node, int64_t nominal, trama_rule *rule)
     for (int f = 0; f < rule->n_factors; f++)
         rule->factor[f].extent = node_nominal_extent(node, f, nominal);
     trama_shape operands[TRAMA_MAX_OPERANDS];
-    for (int t = 0; t < rule->n_in; t++)
-        operands[t] = value_nominal_shape(node->in[t], nominal);
-    rule_join(rule, operands);
+    if (rule_reaches_any(rule)) { /* as joined dims do */
+        for (int t = 0; t < rule->n_in; t++)
+            operands[t] = value_nominal_shape(node->in[t], nominal);
+        rule_join(rule, operands);
+    }
     rule_settle(rule);
 }
 

@@ -41,8 +41,7 @@ int target_plans_processes(const trama_program *program)
 {
     int n = program->order.n > 1 ? program->order.n : 1;
     for (int i = 0; i < program->meshes.n; i++)
-        for (int k = 0; k < trama_mesh_size(program->meshes.at[i]); k++)
-            n = (int)max_i64(n, program->meshes.at[i]->ids[k] + 1);
+        n = (int)max_i64(n, mesh_processes(program->meshes.at[i]));
     return n;
 }
 

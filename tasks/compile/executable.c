@@ -15,8 +15,7 @@ static int count_processes(const trama_program *p)
 {
     int n = 1;
     for (int m = 0; m < p->meshes.n; m++)
-        for (int i = 0; i < p->meshes.at[m]->size; i++)
-            n = (int)max_i64(n, p->meshes.at[m]->ids[i] + 1);
+        n = (int)max_i64(n, mesh_processes(p->meshes.at[m]));
     return n;
 }
 

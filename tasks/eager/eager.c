@@ -59,9 +59,7 @@ static void key_layout(eager_key *key, const trama_mesh *mesh, const trama_layou
 static void meet_mesh(trama_executable *e, const trama_mesh *mesh)
 {
     const process_order *order = &e->program->order;
-    int n = (int)max_i64(order->n, 1);
-    for (int i = 0; i < mesh->size; i++)
-        n = (int)max_i64(n, mesh->ids[i] + 1);
+    const int n = (int)max_i64(max_i64(order->n, 1), mesh_processes(mesh));
     if (e->map->n > 1 || n == 1)
         return;
     map_destroy(&e->map);

@@ -108,7 +108,10 @@ void *onnx_fail(trama_onnx *graph, trama_status status, const char *format, ...)
 /* onnx_extent.c: the origin of a dim that is only known when fed, equal for dims that always have one extent; and the
  * name of a dim of an input. */
 int64_t onnx_origin(const trama_onnx *graph, const trama_value *v, int d);
+int64_t onnx_origin_named(const trama_onnx *graph, const char *name); /* 0: no dim has the name */
 void onnx_name_extent(trama_onnx *graph, const trama_value *input, int d, const char *name);
+/* onnx_graph.c: the extent that an option gives dims of a name, else TRAMA_ANY. */
+int64_t onnx_given_extent(const trama_onnx *graph, const char *name);
 /* onnx_sums.c: x[0] + x[1] and x[0] - x[1] where extents are among them, as origins of their own; open is OPEN_COMPUTED
  * where there is no such one. onnx_name_sum tells the sum of two joined dims. */
 number onnx_sum_of(trama_onnx *graph, const number *x);

@@ -103,13 +103,18 @@ int64_t onnx_origin(const trama_onnx *graph, const trama_value *v, int d)
     return open_scaled(origin, whole.by, 1);
 }
 
+int64_t onnx_origin_named(const trama_onnx *graph, const char *name)
+{
+    for (int i = 0; i < graph->symbols.n; i++)
+        if (!strcmp(graph->symbols.at[i].name, name))
+            return graph->symbols.at[i].same_as;
+    return 0;
+}
+
 void onnx_name_extent(trama_onnx *graph, const trama_value *input, int d, const char *name)
 {
-    int64_t origin = open_extent(input->id, d), same_as = origin;
-    for (int i = graph->symbols.n - 1; i >= 0; i--)
-        if (!strcmp(graph->symbols.at[i].name, name))
-            same_as = graph->symbols.at[i].same_as;
-    *ARRAY_PUSH(&graph->symbols) = (onnx_symbol){name, origin, same_as};
+    const int64_t origin = open_extent(input->id, d), same_as = onnx_origin_named(graph, name);
+    *ARRAY_PUSH(&graph->symbols) = (onnx_symbol){name, origin, same_as ? same_as : origin};
 }
 
 /* ---- Values ---- */

@@ -119,8 +119,7 @@ static bool add_initializers(trama_onnx *graph, const Onnx__GraphProto *g)
     return true;
 }
 
-/* The extent of a dim with a name. */
-static int64_t named_extent(const trama_onnx *graph, const char *name)
+int64_t onnx_given_extent(const trama_onnx *graph, const char *name)
 {
     for (int i = 0; i < graph->options->n_dims; i++)
         if (!strcmp(graph->options->dims[i].name, name))
@@ -144,7 +143,7 @@ static bool input_shape(trama_onnx *graph, const char *name, const Onnx__TensorS
     for (int d = 0; d < shape->ndim; d++) {
         const Onnx__TensorShapeProto__Dimension *dim = proto->dim[d];
         bool known = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-        shape->dim[d] = known ? dim->dim_value : has_name(dim) ? named_extent(graph, dim->dim_param) : TRAMA_ANY;
+        shape->dim[d] = known ? dim->dim_value : has_name(dim) ? onnx_given_extent(graph, dim->dim_param) : TRAMA_ANY;
         if (known && dim->dim_value < 0)
             return onnx_fail(graph, TRAMA_E_ARGUMENT, "input '%s': dim %d has the extent %lld", name, d,
                              (long long)dim->dim_value);

@@ -88,30 +88,20 @@ void onnx_name_sum(trama_onnx *graph, const trama_value *joined, int d, trama_va
 
 /* ---- Names that are sums ---- */
 
-static bool is_name(const char *name, const char *at, size_t n)
-{
-    return strlen(name) == n && !strncmp(name, at, n);
-}
-
 /* The term that n characters name: a dim of an input, one of which an option gives the extent, or a number; open is
  * OPEN_COMPUTED for others. */
 static number named_term(const trama_onnx *graph, const char *at, size_t n)
 {
-    char *end;
-    while (n && isspace((unsigned char)*at)) {
-        at++;
+    for (; n && isspace((unsigned char)*at); at++)
         n--;
-    }
     while (n && isspace((unsigned char)at[n - 1]))
         n--;
-    for (int i = 0; i < graph->symbols.n; i++)
-        if (is_name(graph->symbols.at[i].name, at, n))
-            return (number){.open = graph->symbols.at[i].same_as};
-    for (int i = 0; i < graph->options->n_dims; i++)
-        if (is_name(graph->options->dims[i].name, at, n))
-            return number_of(graph->options->dims[i].extent);
-    const long long known = n ? strtoll(at, &end, 10) : 0;
-    return n && end == at + n ? number_of(known) : (number){.open = OPEN_COMPUTED};
+    char *name = memcpy(trama_alloc(n + 1), at, n), *end;
+    const int64_t origin = onnx_origin_named(graph, name), given = onnx_given_extent(graph, name);
+    const long long known = given == TRAMA_ANY ? strtoll(name, &end, 10) : given;
+    const bool is_known = given != TRAMA_ANY || (n && !*end);
+    free(name);
+    return origin ? (number){.open = origin} : is_known ? number_of(known) : (number){.open = OPEN_COMPUTED};
 }
 
 void onnx_read_sums(trama_onnx *graph)

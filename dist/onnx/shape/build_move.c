@@ -86,6 +86,11 @@ static trama_value *pick(onnx_node *n, trama_value *x, int d, const slice_range 
     return at ? trama_gather_at(n->where, x, at, d) : NULL;
 }
 
+static void *other_extent(onnx_node *n, int d)
+{
+    return node_fail(n, TRAMA_E_UNSUPPORTED, "dim %d is sliced to another extent, and both are only known when fed", d);
+}
+
 /* Elements of dim d from an extent on. */
 static trama_value *pick_from(onnx_node *n, trama_value *x, int d, const slice_range *range)
 {
@@ -97,8 +102,7 @@ static trama_value *pick_from(onnx_node *n, trama_value *x, int d, const slice_r
                  many = onnx_difference_of(graph, (number[]){end, start});
     if (extent == TRAMA_ANY && end.open != all.open &&
         onnx_difference_of(graph, (number[]){all, end}).open == OPEN_COMPUTED)
-        return node_fail(n, TRAMA_E_UNSUPPORTED, "dim %d is sliced to another extent, and both are only known when fed",
-                         d);
+        return other_extent(n, d);
     trama_value *at = many.open ? build_count(n, TRAMA_I64, many.open, d) : build_arange(n, TRAMA_I64, many.i, 1, 0);
     trama_value *first = !at          ? NULL
                          : start.open ? onnx_extent_value(graph, start.open)
@@ -116,7 +120,7 @@ static bool takes_all(onnx_node *n, const trama_value *x, int d, int64_t origin)
         return true;
     if (onnx_difference_of(n->graph, (number[]){{.open = own}, {.open = origin}}).open != OPEN_COMPUTED)
         return false;
-    return node_fail(n, TRAMA_E_UNSUPPORTED, "dim %d is sliced to another extent, and both are only known when fed", d);
+    return other_extent(n, d);
 }
 
 ONNX_BUILD(build_slice)

@@ -175,6 +175,22 @@ static bool range_of(onnx_node *n, int64_t extent, int64_t start, int64_t end, i
     return true;
 }
 
+/* A bound that is only known when fed, or a start within a dim that is. Returns whether it is such a range. */
+static bool range_of_extents(onnx_node *n, int d, int64_t extent, number start, number end, int64_t step,
+                             slice_range *range)
+{
+    const bool to_end = end.open || end.i >= INT32_MAX;
+    if (!start.open && !end.open && (extent != TRAMA_ANY || start.i <= 0 || !to_end || step != 1))
+        return false;
+    if (step != 1 || !to_end || start.i < 0) {
+        node_fail(n, TRAMA_E_UNSUPPORTED, "bounds of dim %d are only known when fed", d);
+    } else {
+        range->origin = end.open;
+        range->start = start.open ? start.open : -start.i;
+    }
+    return true;
+}
+
 bool slice_ranges(onnx_node *n, trama_shape shape, slice_range *ranges)
 {
     const onnx_ints starts = node_extent_list(n, "starts", 1), ends = node_extent_list(n, "ends", 2),
@@ -186,14 +202,8 @@ bool slice_ranges(onnx_node *n, trama_shape shape, slice_range *ranges)
     for (int i = 0; i < starts.n; i++) {
         int d = node_dim(n, axes.given ? axes.at[i] : i, shape.ndim);
         const int64_t step = steps.given ? steps.at[i] : 1;
-        const bool to_end = ends.open[i] || ends.at[i] >= INT32_MAX, fed = shape.dim[d < 0 ? 0 : d] == TRAMA_ANY,
-                   open = starts.open[i] || ends.open[i] || (fed && starts.at[i] > 0 && to_end && step == 1);
-        if (d >= 0 && open && (step != 1 || !to_end || starts.at[i] < 0)) {
-            node_fail(n, TRAMA_E_UNSUPPORTED, "bounds of dim %d are only known when fed", d);
-        } else if (d >= 0 && open) {
-            ranges[d].origin = ends.open[i];
-            ranges[d].start = starts.open[i] ? starts.open[i] : -starts.at[i];
-        } else if (d >= 0)
+        const number start = {.open = starts.open[i], .i = starts.at[i]}, end = {.open = ends.open[i], .i = ends.at[i]};
+        if (d >= 0 && !range_of_extents(n, d, shape.dim[d], start, end, step, &ranges[d]))
             range_of(n, shape.dim[d], starts.at[i], ends.at[i], step, &ranges[d]);
         if (d < 0 || n->graph->program->status)
             return false;
