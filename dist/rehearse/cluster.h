@@ -23,11 +23,13 @@ typedef struct cluster_kind {
     int cores, ranks, gpus;
     double task, submit, read, message;  /* seconds */
     double task_operand, submit_operand; /* seconds for each tile of a task's operands */
+    double submit_run;                   /* seconds for each run */
     double feed, copies, pcie;           /* B/s; copies 0: no time */
     double local, local_latency;
     double eager;                            /* bytes */
     double cold, cold_task, cold_bytes;      /* seconds more of a message and of a task, after so many bytes or more */
     double cache, cache_rate, far, far_rate; /* of a core: bytes, 0 where it is not described; B/s */
+    double far_writes;                       /* B/s of what goes back to memory; 0: as far_rate */
     bool used;                               /* there are nodes of it */
     ARRAY(cluster_rate) rates;
 } cluster_kind;

@@ -149,12 +149,12 @@ static bool read_fact(reader *r)
         } quantity[MOST_QUANTITIES];
     } facts[] = {
         {"task", 0, {{"s", &k->task}, {"s", &k->task_operand}}},
-        {"submit", 0, {{"s", &k->submit}, {"s", &k->submit_operand}}},
+        {"submit", 0, {{"s", &k->submit}, {"s", &k->submit_operand}, {"s", &k->submit_run}}},
         {"read", 0, {{"s", &k->read}}},
         {"feed", 1, {{"B/s", &k->feed}}},
         {"message", 0, {{"s", &k->message}, {"B/s", &k->copies}}},
         {"cache", 0, {{"B", &k->cache}, {"B/s", &k->cache_rate}}},
-        {"far", 0, {{"B", &k->far}, {"B/s", &k->far_rate}}},
+        {"far", 0, {{"B", &k->far}, {"B/s", &k->far_rate}, {"B/s", &k->far_writes}}},
         {"cold", 0, {{"s", &k->cold}, {"B", &k->cold_bytes}, {"s", &k->cold_task}}},
         {"local", 1, {{"B/s", &k->local}, {"s", &k->local_latency}}},
         {"pcie", 1, {{"B/s", &k->pcie}}},
@@ -167,7 +167,7 @@ static bool read_fact(reader *r)
         if (strcmp(r->word[0], facts[i].word))
             continue;
         if (!has_words(r, 2, 1 + most,
-                       "a word and one quantity; two of task, submit, message, cache, far and local; three of cold"))
+                       "a word and one quantity; two of task, message, cache and local; three of submit, far and cold"))
             return false;
         while (at < r->n - 1 &&
                read_number(r, 1 + at, facts[i].quantity[at].unit, at ? 0 : facts[i].least, facts[i].quantity[at].value))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operands of steps that lie in the cache of their core, or far away. */
+/* The operands of steps that lie in the cache of their core, in those of others, or far away. */
 #ifndef STEP_CACHE_H
 #define STEP_CACHE_H
 

@@ -68,22 +68,52 @@ static const char *rates_of(const cluster_kind *k, const plan *p, const plan_ste
     return vector ? "matvec" : node->op->name;
 }
 
-/* plain: those of the bytes that come at the rate of memory, whatever the op. */
-static double seconds_of_bytes(const cluster_kind *k, bool gpu, const char *op, double bytes, double plain,
-                               step_reuse reuse)
+/* Seconds that bytes take more than from memory, at the rate of an op's name. */
+static double slower(const cluster_kind *k, const char *name, double bytes, double memory)
 {
-    const double memory = cluster_rate_of(k, gpu, NULL, RATE_MEMORY, bytes);
-    double seconds = (bytes - plain) / cluster_rate_of(k, gpu, op, RATE_MEMORY, bytes) + plain / memory;
-    if (gpu || (reuse.cached <= 0 && reuse.far <= 0 && reuse.lent <= 0))
+    if (bytes <= 0 || !cluster_has_rates(k, name))
+        return 0;
+    return bytes * fmax(0, 1 / cluster_rate_of(k, false, name, RATE_MEMORY, bytes) - 1 / memory);
+}
+
+/* The work of a step on a core. */
+typedef struct core_work {
+    const char *op;         /* of its rates */
+    double computes, bytes; /* seconds of its flops; step_bytes */
+    double plain;           /* those of the bytes that come at the rate of memory, whatever the op */
+    double memory;          /* that rate */
+} core_work;
+
+/* Of operands that are far, and of all others at the rate of memory. */
+static double seconds_of_far(const cluster_kind *k, const core_work *w, step_reuse reuse)
+{
+    if (reuse.far <= 0 || k->far_rate <= 0)
+        return 0;
+    const double writes = k->far_writes > 0 ? k->far_writes : k->far_rate;
+    return (reuse.far - reuse.far_written) / k->far_rate + reuse.far_written / writes +
+           (w->bytes - reuse.far) / w->memory;
+}
+
+/* Of operands in caches, at the rate of the op. */
+static double seconds_of_near(const cluster_kind *k, const core_work *w, double cached)
+{
+    const double rate = cluster_rate_of(k, false, w->op, RATE_MEMORY, w->bytes);
+    const double seconds = (w->bytes - w->plain) / rate + w->plain / w->memory;
+    if (cached <= 0 || k->cache_rate <= 0)
         return seconds;
-    if (reuse.far > 0 && k->far_rate > 0)
-        seconds = fmax(seconds, reuse.far / k->far_rate + (bytes - reuse.far) / memory);
-    if (reuse.lent > 0 && cluster_has_rates(k, "lent"))
-        seconds += reuse.lent * fmax(0, 1 / cluster_rate_of(k, false, "lent", RATE_MEMORY, reuse.lent) - 1 / memory);
-    if (reuse.cached <= 0 || k->cache_rate <= 0)
-        return seconds;
-    const double saved = reuse.cached * (1 / memory - 1 / k->cache_rate);
-    return fmin(seconds, fmax(seconds - saved, bytes / k->cache_rate));
+    const double saved = cached * (1 / w->memory - 1 / k->cache_rate);
+    return fmin(seconds, fmax(seconds - saved, w->bytes / k->cache_rate));
+}
+
+static double seconds_on_core(const cluster_kind *k, const core_work *w, const trama_node *node, step_reuse reuse)
+{
+    const double near = seconds_of_near(k, w, reuse.cached), far = seconds_of_far(k, w, reuse);
+    double seconds = fmax(fmax(w->computes, near), far);
+    if (node && node->op == &trama_op_matmul)
+        seconds = w->computes + fmax(near, far);
+    else if (node && node->op->own) /* its rate of flops is that of data in the core's cache */
+        seconds = fmax(w->computes + near * (1 - reuse.cached / fmax(1, w->bytes)), far);
+    return seconds + slower(k, "lent", reuse.lent, w->memory) + slower(k, "shared", reuse.shared, w->memory);
 }
 
 double step_seconds(const cluster_kind *k, const plan *p, const trama_program *program, const plan_step *s,
@@ -95,9 +125,14 @@ double step_seconds(const cluster_kind *k, const plan *p, const trama_program *p
     const trama_node *node = s->kind == STEP_COMPUTE ? step_main_node(p, program, s) : NULL;
     const char *op = rates_of(k, p, s, node);
     const double remote = remote_bytes(p, s);
-    const bool product = node && node->op == &trama_op_matmul && !gpu;
-    const double moves = seconds_of_bytes(k, gpu, op, bytes, product ? bytes_of(p, s, true) : 0, reuse);
     const double computes =
         s->flops > 0 ? s->flops / cluster_rate_of(k, gpu, op, (int)dtype_of(p, s, node), s->flops) : 0;
-    return (product ? computes + moves : fmax(computes, moves)) + remote / k->pcie;
+    if (gpu)
+        return remote / k->pcie + fmax(computes, bytes / cluster_rate_of(k, true, op, RATE_MEMORY, bytes));
+    const core_work w = {.op = op,
+                         .computes = computes,
+                         .bytes = bytes,
+                         .plain = node && node->op == &trama_op_matmul ? bytes_of(p, s, true) : 0,
+                         .memory = cluster_rate_of(k, false, NULL, RATE_MEMORY, bytes)};
+    return remote / k->pcie + seconds_on_core(k, &w, node, reuse);
 }

@@ -24,14 +24,16 @@ typedef struct trama_cluster trama_cluster;
  *   op NAME TYPE RATE [WORK]      the same of a core for one op, which precedes `core`; NAME also for NAME_grad; also
  *                                 NAME = copy, fill, add for terms of sums, matvec for products with vectors (as matmul),
  *                                 own for ops that programs define and that have no line of their name, lent for what
- *                                 a core reads in the memory of another rank of its node
+ *                                 a core reads in the memory of another rank of its node, shared for results that
+ *                                 replace data which other cores of the rank have read
  *   cache BYTES [RATE]            of a core: operands that it used last, and less than BYTES of others since, come at
  *                                 RATE B/s (100GB/s) in place of memory's; 0 has none (0)
- *   far BYTES [RATE]              operands that a core used last, and more than BYTES of others since, come at RATE B/s
- *                                 (10GB/s) in place of memory's; 0 has none (0)
+ *   far BYTES [RATE [WRITTEN]]    operands that a core used last, and more than BYTES of others since, come at RATE B/s
+ *                                 (10GB/s) in place of memory's, and results go back at WRITTEN (as RATE); BYTES of 0
+ *                                 turn this off (0)
  *   task TIME [OPERAND]           of a worker, for each task, and more for each tile of its operands (1us 0s)
- *   submit TIME [OPERAND]         of the submitting thread, for each task and message, and more for each tile of a
- *                                 task's operands (0s 0s)
+ *   submit TIME [OPERAND [RUN]]   of the submitting thread, for each task and message, more for each tile of a task's
+ *                                 operands, and for each run (0s 0s 0s)
  *   read TIME                     of the submitting thread, for each value that the program reads between runs (0s)
  *   feed RATE                     B/s at which the submitting thread copies inputs (10GB/s)
  *   message TIME [RATE]           of a core, for each message that is sent or received, and B/s of its copies (1us)
@@ -44,7 +46,8 @@ typedef struct trama_cluster trama_cluster;
  *   switch NAME [in NAME BANDWIDTH TIME]
  *   nodes N KIND [in SWITCH BANDWIDTH TIME]
  *
- * A task takes the time of its flop or that of its bytes, the longer one, and a product on a core both. Bytes are those
+ * A task takes the time of its flop or that of its bytes, the longer one; on a core a product takes both, and so does an
+ * op that a program defines, unless its bytes are far. Bytes are those
  * of its operands, twice those of its results. Results of a product come at the rate of `core memory`. Lines with WORK
  * give the rate of a task of that many flop or bytes; between two of them the rate is interpolated over the logarithm of
  * the work. Links have their bandwidth in each direction. A rank's thread has a core while it submits, and its workers

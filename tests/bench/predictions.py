@@ -94,7 +94,7 @@ class Machine:
 
     def predict(self, job, mesh):
         text = self.run(*job.arguments, "--mesh", mesh, "--rehearse", self.file)
-        return 1e-3 * number_in(text, r"time of a run: ([0-9.e-]+) ms")
+        return 1e-3 * number_in(text, r"(?m)^time of a run: ([0-9.e-]+) ms")
 
     def measure(self, job, mesh):
         return job.seconds(self.run(*job.arguments, "--mesh", mesh))

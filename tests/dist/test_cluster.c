@@ -17,9 +17,9 @@ static const char whole[] = "# two kinds of nodes under two switches\n"
                             "  op matmul f32 80Gflop/s\n"
                             "  op sum memory 1GB/s 1MB\n"
                             "  task 3us 200ns\n"
-                            "  submit 500ns 40ns\n"
+                            "  submit 500ns 40ns 6us\n"
                             "  read 9us\n"
-                            "  far 64MB 20GB/s\n"
+                            "  far 64MB 20GB/s 40GB/s\n"
                             "  cold 30us 2MB 700ns\n"
                             "  message 4us 2GB/s\n"
                             "  local 6GB/s 1us\n"
@@ -52,9 +52,11 @@ START_TEST(a_text_says_all_of_a_machine)
     ck_assert_double_eq_tol(k->task_operand, 2e-7, 1e-12);
     ck_assert_double_eq_tol(k->submit, 5e-7, 1e-12);
     ck_assert_double_eq_tol(k->submit_operand, 4e-8, 1e-12);
+    ck_assert_double_eq_tol(k->submit_run, 6e-6, 1e-12);
     ck_assert_double_eq_tol(k->read, 9e-6, 1e-12);
     ck_assert_double_eq_tol(k->far, 64e6, 1);
     ck_assert_double_eq_tol(k->far_rate, 20e9, 1);
+    ck_assert_double_eq_tol(k->far_writes, 40e9, 1);
     ck_assert_double_eq_tol(k->cold, 30e-6, 1e-12);
     ck_assert_double_eq_tol(k->cold_bytes, 2e6, 1e-3);
     ck_assert_double_eq_tol(k->cold_task, 7e-7, 1e-12);

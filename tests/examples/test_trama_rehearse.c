@@ -400,7 +400,7 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
                                             "\n  op matmul f32 ", "\n  op matmul f64 ",  "\n  op matmul memory ",
                                             "\n  core memory ",   "\n  read ",           "\n  op own f32 ",
                                             "\n  op own f64 ",    "\n  op adam memory ", "\n  cold ",
-                                            "\nnodes 1 here\n"};
+                                            "\n  far ",           "\nnodes 1 here\n"};
         for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
             expect(text, lines[i]);
         ck_assert_int_eq(contains(text, "\n  message "), ranks > 1);

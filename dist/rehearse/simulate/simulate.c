@@ -159,7 +159,7 @@ static void submit_run(simulated *s, int rank)
     if (run >= s->runs)
         return;
     const cluster_kind *k = cluster_kind_of(s->c, rank);
-    const double before = s->own + s->reads * k->read + (double)g->inputs / k->feed;
+    const double before = s->own + k->submit_run + s->reads * k->read + (double)g->inputs / k->feed;
     r->submitted++;
     r->submit_at[run % s->slots] = cores_submit(s, rank, before + submission(s, rank)) + before;
     for (int i = 0; i < g->n; i++)

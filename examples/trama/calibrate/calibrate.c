@@ -5,32 +5,33 @@
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arguments.h"
+#include "calibrate_caches.h"
 #include "calibrate_messages.h"
 #include "calibrate_programs.h"
 #include "commands.h"
 #include "must.h"
 #include "progress.h"
 
-enum { TINY = 16, OWN_CORE = 8 };
+enum { TINY = 16, LONG = 1 << 17, OWN_CORE = 8 };
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "where the machine goes [stdout]", 0},
     {"quick", 'q', NULL, 0,
-     "take 3 series of a tenth of the time instead of 7, for a first look; predictions are less exact", 0},
+     "measure all once instead of 5 times, and for a tenth of the time, for a first look; predictions are less exact",
+     0},
     {0}};
 
 static const char doc[] =
     "Measures what tasks, products, operations on elements, sums and feeding take on the workers that Trama has here, "
     "and writes a machine of one node for trama rehearse --machine.\v"
     "Under mpirun all ranks, which must be on one node, measure at the same time, and pairs of them exchange "
-    "messages. Nothing else should run. It takes some seconds.";
+    "messages. Nothing else should run. It takes about half a minute: all is measured five times.";
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
@@ -42,7 +43,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         c->path = text;
         return 0;
     case 'q':
-        c->samples = QUICK_SAMPLES;
+        c->passes = 1;
         c->seconds = 1e-3 * QUICK_SERIES;
         return 0;
     default:
@@ -52,33 +53,36 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 /* ---- Lines ---- */
 
-/* Writes the rate at which an op that computes little moves its bytes. */
-static void say_memory(const calibration *c, const char *what, record_copy *record, int64_t size, double bytes)
+/* Writes the rate at which an op that computes little moves its bytes, and returns it. */
+static double say_memory(const calibration *c, const char *what, record_copy *record, int64_t size, double bytes)
 {
     const sample s = sample_of(c, record, size, bytes, bytes, 4e9);
     say_rate(c, what, s.work / s.seconds, s.work, "B");
+    return s.work / s.seconds;
 }
 
-/* Seconds of the submitting thread for each task. */
-static double submit_seconds(const calibration *c, const measured *m)
-{
-    return m->submit / m->tasks / sharing(c->ranks, c->cores);
-}
-
-/* Tasks of 2 operands and of 5. Without a core of its own, the submission takes its time from that of tasks. */
+/* Runs of few tasks, for which the program waits, and of many of 2 operands and of 5. Without a core of its own, the
+ * submission takes its time from that of tasks. */
 static void measure_tasks(calibration *c)
 {
     enum { FEW = 2, MORE = 3 };
+    const measured large = time_copies(c, record_negative, LONG, 1, 5e-5);
     const measured few = time_copies(c, record_negative, TINY, TASKS, 2e-6);
     const measured many = time_copies(c, record_joined, TINY, TASKS, 2e-6);
     const double whole = task_seconds(c, &few), operand = fmax(0, task_seconds(c, &many) - whole) / MORE;
-    const double submit = submit_seconds(c, &few);
-    const double submit_operand = fmin(fmax(0, submit_seconds(c, &many) - submit) / MORE, submit / FEW);
-    const double own = c->own_core ? 0 : submit - FEW * submit_operand, own_operand = c->own_core ? 0 : submit_operand;
+    const double submit = fmax(0, few.submit - large.submit) / fmax(1, few.tasks - large.tasks);
+    const double submit_operand = fmin(fmax(0, many.submit - few.submit) / many.tasks / MORE, submit / FEW);
+    const double own = c->own_core ? 0 : fmax(0, few.submit / few.tasks - FEW * submit_operand),
+                 own_operand = c->own_core ? 0 : submit_operand;
     c->task = whole + operand;
-    say(c, "  task %.4gus %.4gus\n", 1e6 * beyond_overhead(whole, FEW * operand + own),
-        1e6 * fmax(0, operand - own_operand));
-    say(c, "  submit %.4gus %.4gus\n", 1e6 * (submit - FEW * submit_operand), 1e6 * submit_operand);
+    c->operand = operand;
+    say(c, "task",
+        (quantity[MOST_QUANTITIES]){{1e6 * beyond_overhead(whole, FEW * operand + own), "us"},
+                                    {1e6 * fmax(0, operand - own_operand), "us"}});
+    say(c, "submit",
+        (quantity[MOST_QUANTITIES]){{1e6 * (submit - FEW * submit_operand), "us"},
+                                    {1e6 * submit_operand, "us"},
+                                    {1e6 * fmax(0, large.submit - submit * large.tasks), "us"}});
 }
 
 /* Small tasks in turns with passes over COLD_BYTES bytes, beside both alone. */
@@ -94,7 +98,8 @@ static void measure_cold_tasks(calibration *c)
 }
 
 /* A product takes flop / R + bytes of operands / B + bytes of results / c->memory. A square one and a flat one with the
- * same matrix give R and B of their size; smaller ones have the B of the smallest flat one. */
+ * same matrix give R and B of their size; smaller ones have the B of the smallest flat one.
+ * A flat one of twice the largest side gives the B of a matrix that lies beyond the caches. */
 typedef struct product_kind {
     const char *flops, *memory; /* lines of the machine */
     record_copy *square, *flat;
@@ -131,19 +136,27 @@ static sample sample_product(const calibration *c, record_copy *record, int64_t 
     return s;
 }
 
+/* bytes: of a task's operands. */
+static sample sample_flat(const calibration *c, const product_kind *kind, int64_t n, double *bytes)
+{
+    const double side = (double)n, flop = 2 * FLAT * side * side, operands = kind->element * (side + FLAT) * side;
+    const sample s = sample_product(c, kind->flat, n, operands, 2 * FLAT * kind->element * side, flop, 1e10);
+    *bytes = operands * s.work / flop;
+    return s;
+}
+
 static double measure_products(const calibration *c, const product_kind *kind)
 {
     enum { LEAST_FLAT = 256, LEAST = 32 };
     double flop_time = 0, byte_time = 0, best = 0;
     for (int64_t n = kind->most; n >= LEAST; n /= 2) {
         const double side = (double)n, flop = 2 * side * side * side, bytes = 2 * kind->element * side * side;
-        const double flat_flop = 2 * FLAT * side * side, flat_bytes = kind->element * (side + FLAT) * side;
         const sample square = sample_product(c, kind->square, n, bytes, bytes, flop, 2e10);
         const double share = square.work / flop;
         if (n >= LEAST_FLAT) {
-            const sample flat =
-                sample_product(c, kind->flat, n, flat_bytes, 2 * FLAT * kind->element * side, flat_flop, 1e10);
-            const double part = flat.work / flat_flop, a = flat_flop * part, b = flat_bytes * part;
+            double b; /* bytes of operands */
+            const sample flat = sample_flat(c, kind, n, &b);
+            const double a = flat.work;
             const double bottom = square.work * b - bytes * share * a; /* the determinant */
             const double bytes_first = (square.work * flat.seconds - a * square.seconds) / bottom;
             byte_time = bottom > 0 && bytes_first > 0 ? bytes_first : 1e-3 * flat.seconds / b;
@@ -154,41 +167,13 @@ static double measure_products(const calibration *c, const product_kind *kind)
         best = n >= LEAST_FLAT && 1 / flop_time > best ? 1 / flop_time : best;
         say_rate(c, kind->flops, 1 / flop_time, square.work, "flop");
     }
+    double bytes;
+    const sample flat = sample_flat(c, kind, 2 * kind->most, &bytes);
+    say_rate(c, kind->memory, bytes / fmax(flat.seconds - flat.work / best, 0.1 * flat.seconds), bytes, "B");
     return best;
 }
 
-/* B/s of a worker that adds in turns, in pieces, so many bytes of memory. */
-static double add_rate(const calibration *c, double memory, int copies)
-{
-    const int64_t n = (int64_t)(memory * c->least / copies / ADD_BYTES);
-    const measured m = time_copies(c, record_add, n, copies, ADD_MOVES * (double)n / 2e10);
-    return ADD_MOVES * (double)n * copies / m.tasks / beyond_overhead(task_seconds(c, &m), c->task);
-}
-
-/* A core's second-level cache, from an addition whose operands fill half of it and are there since the run before;
- * and the memory beyond a core's share of the last cache, where that is slower. */
-static void measure_caches(calibration *c)
-{
-    enum { NEAR = SPREAD_BYTES, STEPS = 4 };
-    const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    const double cache = found > 0 ? (double)found : 1e6;
-    const double all = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE) / c->ranks / c->least;
-    double rate[STEPS + 1], best = 0, far = NEAR;
-    int n = 0;
-    say(c, "  cache %.4gMB %.4gGB/s\n", cache / 1e6, add_rate(c, cache / 2, 1) / 1e9);
-    for (; n <= STEPS && (n == 0 || NEAR << n <= all / 8); n++) {
-        rate[n] = add_rate(c, NEAR << n, TASKS);
-        best = fmax(best, rate[n]);
-    }
-    const double last = rate[n - 1];
-    c->memory = rate[0];
-    for (int i = 0; i < n; i++)
-        far = rate[i] > (best + last) / 2 ? NEAR << i : far;
-    if (last < 0.85 * best)
-        say(c, "  far %.4gMB %.4gGB/s\n", far / 1e6, last / 1e9);
-}
-
-/* Ops of a program's own: their flops in the cache, and their bytes beyond it. */
+/* Ops of a program's own: their flops in the cache, and what their bytes take more beyond it. */
 static void measure_own(const calibration *c)
 {
     static const struct {
@@ -197,14 +182,20 @@ static void measure_own(const calibration *c)
         double element; /* bytes */
     } kinds[] = {{"op own f32", record_own_f32, 4}, {"op own f64", record_own_f64, 8}};
     static const int64_t counts[] = {32768, 1 << 18, 1 << 19};
+    double rate = 0; /* of f64 */
     for (int wide = 0; wide < 2; wide++) {
         const int64_t n = 32768 * c->least;
         const measured m = time_copies(c, kinds[wide].record, n, 1, OWN_FLOPS * (double)n / 1e10);
         const double seconds = beyond_overhead(task_seconds(c, &m), c->task);
-        say_rate(c, kinds[wide].line, OWN_FLOPS * (double)n / m.tasks / seconds, 0, "flop");
+        rate = OWN_FLOPS * (double)n / m.tasks / seconds;
+        say_rate(c, kinds[wide].line, rate, 0, "flop");
     }
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        say_memory(c, "op own memory", record_own_f64, counts[i], 3 * kinds[1].element * (double)counts[i]);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        const double bytes = 3 * kinds[1].element * (double)counts[i];
+        const sample s = sample_of(c, record_own_f64, counts[i], bytes, bytes, 4e9);
+        const double computes = OWN_FLOPS * s.work / (3 * kinds[1].element) / rate;
+        say_rate(c, "op own memory", s.work / fmax(s.seconds - computes, s.work / 1e12), s.work, "B");
+    }
 }
 
 /* Runs of a chain of small tasks, of whose results the program reads a sum, or none. */
@@ -214,7 +205,7 @@ static void measure_read(const calibration *c)
     trama_value *all = trama_sum(record_chain(c, p, 0, TINY));
     const trama_target *t = trama_target_create(p, "chain", all);
     const double reads = time_reads(c, p, t, all, 6e-5).run, none = time_program(c, p, t, 6e-5).run;
-    say(c, "  read %.4gus\n", 1e6 * fmax(0, reads - none) / sharing(c->ranks, c->cores));
+    say(c, "read", (quantity[MOST_QUANTITIES]){{1e6 * fmax(0, reads - none) / sharing(c->ranks, c->cores), "us"}});
     trama_program_destroy(&p);
 }
 
@@ -224,12 +215,12 @@ static void measure_feed(const calibration *c)
     static float data[ELEMENTS];
     trama_program *p = trama_program_create();
     trama_executable *e = NULL;
-    double seconds[MOST_SAMPLES];
+    double seconds[SAMPLES];
     trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(ELEMENTS));
     trama_shard(x, c->mesh, "S(0)");
     const trama_target *t = trama_target_create(p, "t", trama_neg(x));
     must(trama_compile(c->context, p, &e));
-    for (int i = -1; i < c->samples; i++) {
+    for (int i = -1; i < SAMPLES; i++) {
         const double begun = clock_seconds();
         must(trama_feed(e, x, data, TRAMA_SHAPE(ELEMENTS)));
         if (i >= 0)
@@ -237,7 +228,8 @@ static void measure_feed(const calibration *c)
         must(trama_run(e, t));
         must(trama_wait(e));
     }
-    say(c, "  feed %.4gGB/s\n", (double)sizeof data / c->ranks / median(c->samples, seconds) / 1e9);
+    say(c, "feed",
+        (quantity[MOST_QUANTITIES]){{(double)sizeof data / c->ranks / median(SAMPLES, seconds) / 1e9, "GB/s"}});
     must(trama_executable_destroy(&e));
     trama_program_destroy(&p);
 }
@@ -265,9 +257,6 @@ static void measure(calibration *c)
         {"op matmul f64", "op matmul memory", record_square_f64, record_flat_f64, 8, 512},
     };
     static const int64_t sides[] = {256, 512}, counts[] = {4096, 32768, 1 << 17, 1 << 18};
-    say(c, "# by trama calibrate %s, %d ranks of %d workers\nkind here\n  ranks %d\n  cores %d\n", trama_version(),
-        c->ranks, c->workers, c->ranks, c->cores);
-    time_copies(c, record_add, 1 << 18, TASKS, 2e-4); /* the first measurements of a process are slower */
     measure_tasks(c);
     measure_caches(c);
     measure_cold_tasks(c);
@@ -276,19 +265,37 @@ static void measure(calibration *c)
     double best[2];
     for (int wide = 0; wide < 2; wide++)
         best[wide] = measure_products(c, &kinds[wide]);
-    say(c, "  core f32 %.4gGflop/s\n  core f64 %.4gGflop/s\n", best[0] / 1e9, best[1] / 1e9);
-    say(c, "  op matvec f64 %.4gGflop/s\n", 100 * best[1] / 1e9); /* while its matrix comes */
+    say_rate(c, "core f32", best[0], 0, "flop");
+    say_rate(c, "core f64", best[1], 0, "flop");
+    say_rate(c, "op matvec f64", 100 * best[1], 0, "flop"); /* while its matrix comes */
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
         say_memory(c, "op matvec memory", record_by_vector, sides[i], 8 * (double)(sides[i] * sides[i]));
     for (size_t i = 0; i < sizeof counts / sizeof *counts * N_MOVED; i++) {
         const moved_kind *k = &moved[i % N_MOVED];
-        say_memory(c, k->line, k->record, counts[i / N_MOVED], k->bytes * (double)counts[i / N_MOVED]);
+        const double rate =
+            say_memory(c, k->line, k->record, counts[i / N_MOVED], k->bytes * (double)counts[i / N_MOVED]);
+        c->near_memory = k->record == record_add ? rate : c->near_memory;
     }
+    measure_shared(c);
     measure_own(c);
     measure_updates(c);
     measure_attention(c);
     measure_messages(c);
-    say(c, "nodes 1 here\n");
+}
+
+static void measure_all(calibration *c)
+{
+    time_copies(c, record_add, 1 << 18, TASKS, 2e-4); /* the first measurements of a process are slower */
+    for (int i = 0; i < c->passes; i++) {
+        measure(c);
+        lines_next_pass(c->lines);
+    }
+    if (!c->out)
+        return;
+    fprintf(c->out, "# by trama calibrate %s, %d ranks of %d workers\nkind here\n  ranks %d\n  cores %d\n",
+            trama_version(), c->ranks, c->workers, c->ranks, c->cores);
+    lines_write(c->lines, c->out);
+    fprintf(c->out, "nodes 1 here\n");
 }
 
 static void start(calibration *c)
@@ -326,11 +333,12 @@ static void start(calibration *c)
 int command_calibrate(int argc, char **argv)
 {
     const struct argp parser = {.options = options, .parser = parse_option, .doc = doc};
-    calibration c = {.samples = MOST_SAMPLES, .seconds = 1e-3 * SERIES};
+    machine_lines lines = {0};
+    calibration c = {.lines = &lines, .passes = MOST_PASSES, .seconds = 1e-3 * SERIES};
     argp_parse(&parser, argc, argv, 0, NULL, &c);
     start(&c);
     define_ops();
-    measure(&c);
+    measure_all(&c);
     destroy_ops();
     if (c.path && c.out && !close_written(c.out))
         fail("--output '%s': it could not be written: %s", c.path, strerror(errno));

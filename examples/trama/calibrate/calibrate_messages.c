@@ -80,15 +80,15 @@ static double time_sums(const calibration *c, int64_t n)
     return seconds / HOPS;
 }
 
-/* exchange: seconds of a message of both ranks. Where ranks share cores, what they lend is in the same cache. */
+/* exchange: seconds of a message of both ranks. */
 static void measure_lent(const calibration *c, double exchange)
 {
-    for (int64_t n = 1 << 16; n <= 1 << 20 && c->ranks <= c->cores; n *= 16) {
+    for (int64_t n = 1 << 16; n <= 1 << 20; n *= 16) {
         const double bytes = sizeof(float) * (double)n;
         const sample terms = sample_of(c, record_terms, n, 3 * bytes, bytes, 4e9),
                      sums = sample_of(c, record_add, n, 4 * bytes, bytes, 4e9);
         const double lent = time_sums(c, n) - terms.seconds - sums.seconds - 2 * c->task - exchange;
-        say_rate(c, "op lent memory", sums.work / fmax(lent, sums.work / 100e9), sums.work, "B");
+        say_rate(c, "op lent memory", 1 / (fmax(0, lent) / sums.work + 1 / c->near_memory), sums.work, "B");
     }
 }
 
@@ -96,19 +96,19 @@ static void measure_lent(const calibration *c, double exchange)
  * the memory is faster. */
 void measure_messages(const calibration *c)
 {
-    enum { SMALL = 8, COLD_SAMPLES = 3 };
+    enum { SMALL = 8 };
     if (c->ranks < 2) {
-        say(c, "  cold 0us %.4gMB %.4gus\n", COLD_BYTES / 1e6, 1e6 * c->cold_task);
+        say(c, "cold", (quantity[MOST_QUANTITIES]){{0, "us"}, {COLD_BYTES / 1e6, "MB"}, {1e6 * c->cold_task, "us"}});
         return;
     }
     const double small = exchange_twice(c, 0, SMALL);
-    double cold[COLD_SAMPLES];
-    for (int i = 0; i < COLD_SAMPLES; i++)
-        cold[i] = exchange_twice(c, COLD_BYTES, SMALL) - small;
+    const double cold = fmax(0, exchange_twice(c, COLD_BYTES, SMALL) - small);
     const double copies = exchange_twice(c, 0, COLD_BYTES) - small, least = 4 * COLD_BYTES / 100e9;
-    say(c, "  message %.4gus %.4gGB/s\n", 1e6 * fmax(small / 2 - 1e-6, 1e-6) / 2,
-        4 * COLD_BYTES / fmax(copies, least) / 1e9);
+    say(c, "message",
+        (quantity[MOST_QUANTITIES]){{1e6 * fmax(small / 2 - 1e-6, 1e-6) / 2, "us"},
+                                    {4 * COLD_BYTES / fmax(copies, least) / 1e9, "GB/s"}});
     measure_lent(c, small / 2);
-    say(c, "  cold %.4gus %.4gMB %.4gus\n  local 100GB/s 1us\n", 1e6 * fmax(median(COLD_SAMPLES, cold), 0),
-        COLD_BYTES / 1e6, 1e6 * c->cold_task);
+    say(c, "cold",
+        (quantity[MOST_QUANTITIES]){{1e6 * cold, "us"}, {COLD_BYTES / 1e6, "MB"}, {1e6 * c->cold_task, "us"}});
+    say(c, "local", (quantity[MOST_QUANTITIES]){{100, "GB/s"}, {1, "us"}});
 }

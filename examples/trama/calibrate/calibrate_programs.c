@@ -73,6 +73,15 @@ trama_value *record_chain(const calibration *c, trama_program *p, int copy, int6
         v = trama_flip(v, TRAMA_DIMS(1)); /* is never fused */
     return v;
 }
+/* Tiles are cut along dim 1, the longest one, and those of its flip along dim 2, so that each reads a part of all. */
+trama_value *record_turns(const calibration *c, trama_program *p, int64_t n, bool others)
+{
+    enum { ROWS = 32, ROW = 32 };
+    trama_value *v = state(c, p, "v", 0, TRAMA_F32, TRAMA_SHAPE(c->ranks, n * c->least / ROWS / ROW, ROWS, ROW), true);
+    for (int i = 0; i < TURNS; i++)
+        v = trama_add(v, trama_flip(v, TRAMA_DIMS(others ? 1 : 2)));
+    return v;
+}
 /* Small additions, and behind them some of COLD_BYTES bytes. */
 trama_value *record_add_more(const calibration *c, trama_program *p, int copy, int64_t n)
 {

@@ -16,6 +16,10 @@ record_copy record_negative, record_joined; /* of 1 operand and of 4 */
 record_copy record_chain;                   /* 16 small tasks, each of which needs the one before */
 record_copy record_add_more;                /* TASKS additions as they are asked for, and others over COLD_BYTES */
 
+/* TURNS flips and sums, on n elements of each worker: of its own tiles, or of those of others. */
+enum { TURNS = 16 };
+trama_value *record_turns(const calibration *c, trama_program *p, int64_t n, bool others);
+
 /* Ops that the command defines: define_ops comes before these, destroy_ops after their executables are gone. */
 void define_ops(void);
 void destroy_ops(void);

@@ -3,25 +3,12 @@
 #include "calibrate_time.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "must.h"
 #include "progress.h"
 
 enum { LAG = 2 };
-
-static int earlier(const void *x, const void *y)
-{
-    return *(const double *)x > *(const double *)y ? 1 : -1;
-}
-
-double median(int n, double *of)
-{
-    qsort(of, (size_t)n, sizeof *of, earlier);
-    return of[n / 2];
-}
 
 static int count_tasks(trama_executable *e, const trama_target *t)
 {
@@ -34,10 +21,10 @@ static int count_tasks(trama_executable *e, const trama_target *t)
     return tasks > 0 ? tasks : 1;
 }
 
-static double cpu_seconds(void)
+static double cpu_seconds(clockid_t of)
 {
     struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    clock_gettime(of, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -48,7 +35,7 @@ measured time_reads(const calibration *c, trama_program *p, const trama_target *
     float read;
     bool known;
     trama_executable *e = NULL;
-    double runs[MOST_SAMPLES], submits[MOST_SAMPLES], busy[MOST_SAMPLES];
+    double runs[SAMPLES], submits[SAMPLES], busy[SAMPLES];
     const double wanted = c->seconds * c->least / work;
     const int n = wanted < 2 ? 2 : wanted > 1000 ? 1000 : (int)wanted;
     if (!t)
@@ -57,21 +44,20 @@ measured time_reads(const calibration *c, trama_program *p, const trama_target *
     must(trama_run(e, t));
     must(trama_wait(e));
     must(trama_watch_create(e, LAG, &watch));
-    for (int i = 0; i < c->samples; i++) {
-        const double begun = clock_seconds(), worked = cpu_seconds();
-        must(trama_run(e, t));
-        submits[i] = clock_seconds() - begun;
-        for (int k = 1; k < n; k++) {
+    for (int i = 0; i < SAMPLES; i++) {
+        const double begun = clock_seconds(), worked = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID),
+                     submitted = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+        for (int k = 0; k < n; k++) {
             must(trama_run(e, t));
             if (scalar)
                 must(trama_watch_next(watch, scalar, &read, sizeof read, &known));
         }
         must(trama_wait(e));
         runs[i] = (clock_seconds() - begun) / n;
-        busy[i] = (cpu_seconds() - worked) / n;
+        busy[i] = (cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - worked) / n;
+        submits[i] = (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - submitted) / n;
     }
-    const measured m = {median(c->samples, runs), median(c->samples, submits), median(c->samples, busy),
-                        count_tasks(e, t)};
+    const measured m = {median(SAMPLES, runs), median(SAMPLES, submits), median(SAMPLES, busy), count_tasks(e, t)};
     must(trama_watch_destroy(&watch));
     must(trama_executable_destroy(&e));
     return m;
@@ -121,22 +107,20 @@ sample sample_of(const calibration *c, record_copy *record, int64_t size, double
     return (sample){beyond_overhead(busy, overhead), work * copies / m.tasks};
 }
 
-/* ---- Lines ---- */
-
-void say(const calibration *c, const char *format, ...)
+void say(const calibration *c, const char *word, const quantity of[MOST_QUANTITIES])
 {
-    va_list list;
-    if (!c->out)
-        return;
-    va_start(list, format);
-    vfprintf(c->out, format, list);
-    va_end(list);
+    int n = 0;
+    while (n < MOST_QUANTITIES && of[n].unit)
+        n++;
+    lines_say(c->lines, word, n, of);
 }
 
 void say_rate(const calibration *c, const char *what, double rate, double work, const char *unit)
 {
-    if (work <= 0)
-        say(c, "  %s %.4gG%s/s\n", what, rate / 1e9, unit);
-    else
-        say(c, "  %s %.4gG%s/s %.4gk%s\n", what, rate / 1e9, unit, work / 1e3, unit);
+    const bool bytes = *unit == 'B';
+    say(c, what,
+        (quantity[3]){{rate / 1e9, bytes ? "GB/s" : "Gflop/s"},
+                      {work / 1e3, work <= 0 ? NULL
+                                   : bytes   ? "kB"
+                                             : "kflop"}});
 }

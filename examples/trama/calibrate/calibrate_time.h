@@ -5,13 +5,11 @@
 
 #include <stdio.h>
 
+#include "calibrate_lines.h"
 #include "trama.h"
 
-enum { MOST_SAMPLES = 7, QUICK_SAMPLES = 3, MOST_COPIES = 512 };
-enum { SERIES = 20, QUICK_SERIES = 2 }; /* milliseconds */
-
-/* Of n numbers, which it sorts. */
-double median(int n, double *of);
+enum { SAMPLES = 3, MOST_COPIES = 512 }; /* series of a pass, of which the median counts; of time_copies */
+enum { SERIES = 20, QUICK_SERIES = 2 };  /* milliseconds */
 
 typedef struct calibration {
     const char *path;
@@ -20,13 +18,16 @@ typedef struct calibration {
     trama_mesh *mesh;         /* all ranks */
     int rank, ranks, workers; /* of this rank */
     int least;                /* workers that every rank has at least: all ranks record the same */
-    int samples;              /* series, of which the median counts */
-    double seconds;           /* of a series, of one op */
-    double task;              /* seconds, with those of its submission where that has no core of its own */
-    double memory;            /* B/s of additions beyond a core's cache, results counted twice */
-    double cold_task;         /* seconds more of a task after others that brought other data into the caches */
-    int cores;                /* of all ranks */
-    bool own_core;            /* each rank has one beside its workers */
+    machine_lines *lines;
+    int passes;         /* over all measurements */
+    double seconds;     /* of a series, of one op */
+    double task;        /* seconds, with those of its submission where that has no core of its own */
+    double memory;      /* B/s of additions beyond a core's cache, results counted twice */
+    double near_memory; /* the same of some MB */
+    double operand;     /* seconds of a task for each further operand */
+    double cold_task;   /* seconds more of a task after others that brought other data into the caches */
+    int cores;          /* of all ranks */
+    bool own_core;      /* each rank has one beside its workers */
 } calibration;
 
 /* COLD_BYTES: that a core loads before its earlier data are taken to be out of its cache; SPREAD_BYTES: of a worker's
@@ -37,7 +38,7 @@ enum { COLD_BYTES = 4 << 20, SPREAD_BYTES = 8 << 20 };
 typedef trama_value *record_copy(const calibration *c, trama_program *p, int copy, int64_t size);
 
 typedef struct measured {
-    double run, submit; /* seconds of a run, and of its submission */
+    double run, submit; /* seconds of a run, and of the core in which the program's thread submits and awaits it */
     double busy;        /* seconds of cores that the rank had in a run */
     int tasks;          /* of a rank */
 } measured;
@@ -72,8 +73,8 @@ typedef struct sample {
 /* bytes: of a copy's operands; rate: of work, about. */
 sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate);
 
-/* Lines of the machine, on rank 0. */
-void say(const calibration *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A line of the machine, with up to MOST_QUANTITIES quantities; the first without a unit ends them. */
+void say(const calibration *c, const char *word, const quantity of[MOST_QUANTITIES]);
 /* work: flop or bytes of the task that has the rate; 0: any. */
 void say_rate(const calibration *c, const char *what, double rate, double work, const char *unit);
 
