@@ -2,7 +2,10 @@
 /* One unit is a transformer block (support/transformer_block.h) of 1,024 features, 16 heads and 4,096 hidden features
  * in f32, forward and backward, for 8 sequences of 256. Its input and the gradient of its result lie in memory and
  * stay; the gradients of the input and of all parameters are results. With --mesh mp=N the two input weights are split
- * by columns. Usage: block [--mesh 1] [--plan summary|steps] */
+ * by columns, and with --rows split the rows of its input, too (sequence parallelism).
+ * Usage: block [--mesh 1] [--rows whole|split] [--plan summary|steps] */
+#include <string.h>
+
 #include "bench.h"
 #include "program.h"
 #include "transformer_block.h"
@@ -30,6 +33,11 @@ int main(int argc, char **argv)
         bench_fail("%s", trama_error());
     transformer_block b = transformer_block_new(p, x, "block", sizes);
     const bool split = trama_mesh_size(mesh) > 1;
+    const char *rows = bench_option(argc, argv, "rows", "whole");
+    if (strcmp(rows, "whole") && strcmp(rows, "split"))
+        bench_fail("--rows '%s': takes whole or split", rows);
+    if (split && !strcmp(rows, "split"))
+        trama_shard(x, mesh, "S(0)");
     trama_shard(b.parameter[BLOCK_QKV], mesh, split ? "S(1)" : "R");
     trama_shard(b.parameter[BLOCK_UP], mesh, split ? "S(1)" : "R");
     trama_value *loss = trama_sum(trama_apply_at(TRAMA_HERE, p, &has_gradient, 2, (trama_value *[]){b.out, g}, NULL));
