@@ -47,10 +47,10 @@ typedef struct trama_cluster trama_cluster;
  *   nodes N KIND [in SWITCH BANDWIDTH TIME]
  *
  * A task takes the time of its flop or that of its bytes, the longer one; on a core a product takes both, and so does an
- * op that a program defines, unless its bytes are far. Bytes are those
- * of its operands, twice those of its results. Results of a product come at the rate of `core memory`. Lines with WORK
- * give the rate of a task of that many flop or bytes; between two of them the rate is interpolated over the logarithm of
- * the work. Links have their bandwidth in each direction. A rank's thread has a core while it submits, and its workers
+ * op that a program defines, unless its bytes are far or in the core's cache. Bytes are those of its operands, twice
+ * those of its results. Results of a product come at the rate of `core memory`. Lines with WORK give the rate of a task
+ * of that many flop or bytes; between two of them the rate is interpolated over the logarithm of the work. Links have
+ * their bandwidth in each direction. A rank's thread has a core while it submits, and its workers
  * share the others. Errors: E_ARGUMENT for NULL, and with the line and the remedy for text that does not fit; E_MEMORY.
  * *cluster is set on TRAMA_OK only; the caller destroys it.
  */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "fuzz_cluster.h"
+#include "rehearsed.h"
 #include "simulation.h"
-#include "suite.h"
 
 static const char whole[] = "# two kinds of nodes under two switches\n"
                             "kind thin\n"
@@ -32,13 +32,6 @@ static const char whole[] = "# two kinds of nodes under two switches\n"
                             "switch leaf in core 100GB/s 1us # the rest of a line is a comment\n"
                             "nodes 2 thin in leaf 25GB/s 2us\n"
                             "nodes 1 fat in core 50GB/s 1.5us\n";
-
-static trama_cluster *made(const char *source)
-{
-    trama_cluster *c = NULL;
-    ck_assert_msg(!trama_cluster_create(source, &c), "%s", trama_error());
-    return c;
-}
 
 START_TEST(a_text_says_all_of_a_machine)
 {

@@ -83,6 +83,16 @@ START_TEST(sums_of_terms_have_the_rates_of_additions)
 }
 END_TEST
 
+/* Seconds of a run on a node whose flops take no time and whose memory gives 1 GB/s, but for the lines. */
+static double seconds_with(const char *lines, const trama_target *t, const trama_rehearsal_options *o)
+{
+    char node[200];
+    snprintf(node, sizeof node,
+             "kind n\n core memory 1GB/s\n core f32 1000Tflop/s\n core f64 1000Tflop/s\n task 0s\n %s\n nodes 1 n",
+             lines);
+    return report_on(t, node, o).step_seconds;
+}
+
 /* The second flip reads the result of the first. */
 START_TEST(operands_in_the_cache_come_at_its_rate)
 {
@@ -110,11 +120,8 @@ START_TEST(operands_in_the_cache_come_at_its_rate)
     trama_value *x = trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(1000), NULL);
     trama_target *t = trama_target_create(p, "t", trama_flip(trama_flip(x, TRAMA_DIMS(0)), TRAMA_DIMS(0)));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char node[200];
-        snprintf(node, sizeof node, "kind n\n core memory 1GB/s\n core f32 1000Tflop/s\n task 0s\n %s\n nodes 1 n",
-                 cases[i].cache);
-        ck_assert_double_eq_tol(report_on(t, node, &(trama_rehearsal_options){.runs = cases[i].runs}).step_seconds,
-                                cases[i].seconds, 1e-8);
+        const trama_rehearsal_options o = {.runs = cases[i].runs};
+        ck_assert_double_eq_tol(seconds_with(cases[i].cache, t, &o), cases[i].seconds, 1e-8);
     }
     trama_program_destroy(&p);
 }
@@ -141,22 +148,15 @@ END_TEST
  * of the 4,000 bytes that the other one writes; one of rows is cut by columns. */
 START_TEST(results_that_others_have_read_take_longer)
 {
-    static const char *const lines[] = {"", "op shared memory 500MB/s"};
     const trama_rehearsal_options o = {.runs = 3, .max_tiles = 2, .grain_flops = 1, .grain_bytes = 1};
     for (int others = 0; others < 2; others++) {
-        double seconds[2];
         trama_program *p = trama_program_create();
         trama_value *x = trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(40, 50), NULL);
         trama_value *read = trama_flip(x, TRAMA_DIMS(others));
         trama_target *t = trama_target_create(p, "t", read, trama_assign(x, trama_affine(x, 2, 1)));
-        for (int i = 0; i < 2; i++) {
-            char node[200];
-            snprintf(node, sizeof node,
-                     "kind n\n cores 2\n core memory 1GB/s\n core f32 1000Tflop/s\n task 0s\n %s\n nodes 1 n",
-                     lines[i]);
-            seconds[i] = report_on(t, node, &o).step_seconds;
-        }
-        ck_assert_double_eq_tol(seconds[1], seconds[0] + (others ? 2e-6 : 0), 1e-8);
+        const double without = seconds_with("cores 2", t, &o),
+                     with = seconds_with("cores 2\n op shared memory 500MB/s", t, &o);
+        ck_assert_double_eq_tol(with, without + (others ? 2e-6 : 0), 1e-8);
         trama_program_destroy(&p);
     }
 }
@@ -173,12 +173,15 @@ START_TEST(ops_of_the_program_share_rates)
 {
     static const struct {
         const char *lines;
+        int runs;
         double seconds;
     } cases[] = {
-        {"", 24e-6},
-        {"op own f64 100Mflop/s", 60e-6 + 24e-6},
-        {"op own memory 500MB/s", 48e-6},
-        {"op own f64 100Mflop/s\n op mine memory 2GB/s", 12e-6}, /* a line of its name: none of these holds */
+        {"", 1, 24e-6},
+        {"op own f64 100Mflop/s", 1, 60e-6 + 24e-6},
+        {"op own memory 500MB/s", 1, 48e-6},
+        {"op own f64 100Mflop/s\n op mine memory 2GB/s", 1, 12e-6}, /* a line of its name: none of these holds */
+        {"op own f64 100Mflop/s\n cache 1MB 2GB/s", 3, 60e-6}, /* its rate of flops is that of operands in the cache */
+        {"op own f64 100Mflop/s\n far 1kB 200MB/s", 3, 120e-6},
     };
     static const trama_op_definition mine = {
         .name = "mine", .n_in = 1, .n_out = 1, .rule = "...->...", .flops = 6, .cpu = never_run};
@@ -188,19 +191,9 @@ START_TEST(ops_of_the_program_share_rates)
     trama_value *x = trama_parameter(p, "x", TRAMA_F64, TRAMA_SHAPE(1000), NULL);
     trama_target *t = trama_target_create(p, "t", trama_apply(op, 1, &x, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char node[200];
-        snprintf(node, sizeof node, "kind n\n core memory 1GB/s\n core f64 1000Tflop/s\n task 0s\n %s\n nodes 1 n",
-                 cases[i].lines);
-        ck_assert_double_eq_tol(report_on(t, node, NULL).step_seconds, cases[i].seconds, 1e-8);
+        const trama_rehearsal_options o = {.runs = cases[i].runs};
+        ck_assert_double_eq_tol(seconds_with(cases[i].lines, t, &o), cases[i].seconds, 1e-8);
     }
-    /* Its rate of flops is that of operands in the cache. */
-    static const char cached[] =
-        "kind n\n core memory 1GB/s\n op own f64 100Mflop/s\n cache 1MB 2GB/s\n task 0s\n nodes 1 n";
-    static const char far[] =
-        "kind n\n core memory 1GB/s\n op own f64 100Mflop/s\n far 1kB 200MB/s\n task 0s\n nodes 1 n";
-    const trama_rehearsal_options again = {.runs = 3};
-    ck_assert_double_eq_tol(report_on(t, cached, &again).step_seconds, 60e-6, 1e-8);
-    ck_assert_double_eq_tol(report_on(t, far, &again).step_seconds, 120e-6, 1e-8);
     trama_program_destroy(&p);
     trama_op_destroy(&op);
 }

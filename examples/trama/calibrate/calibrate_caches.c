@@ -4,22 +4,27 @@
 #include <math.h>
 #include <unistd.h>
 
-/* B/s of a worker that adds in turns, in pieces, so many bytes of memory. */
+/* B/s of a worker that passes over copies of so many bytes each in turns. */
+static double rate_of_copies(const calibration *c, record_copy *record, int64_t size, int copies, double bytes)
+{
+    const measured m = time_copies(c, record, size, copies, bytes / 2e10);
+    return bytes * copies / m.tasks / beyond_overhead(task_seconds(c, &m), c->task);
+}
+
+/* Of additions over so many bytes of memory for each worker. */
 static double add_rate(const calibration *c, double memory, int copies)
 {
     const int64_t n = (int64_t)(memory * c->least / copies / ADD_BYTES);
-    const measured m = time_copies(c, record_add, n, copies, ADD_MOVES * (double)n / 2e10);
-    return ADD_MOVES * (double)n * copies / m.tasks / beyond_overhead(task_seconds(c, &m), c->task);
+    return rate_of_copies(c, record_add, n, copies, ADD_MOVES * (double)n);
 }
 
-/* B/s of a worker that reads in turns, in matrices times vectors, so many bytes of memory. */
+/* Of matrices times vectors, which read alone. */
 static double read_rate(const calibration *c, double memory)
 {
     const int64_t side = memory < 4 * SPREAD_BYTES ? 1024 : 2048; /* large pages, where a program has large tensors */
     const double matrix = 8.0 * (double)(side * side);
     const int n = (int)fmin(MOST_COPIES, fmax(c->least, memory * c->least / matrix));
-    const measured m = time_copies(c, record_by_vector, side, n, matrix / 2e10);
-    return matrix * n / m.tasks / beyond_overhead(task_seconds(c, &m), c->task);
+    return rate_of_copies(c, record_by_vector, side, n, matrix);
 }
 
 /* The memory beyond a core's share of the last cache, where reading is slower. An addition reads three elements there,
@@ -68,7 +73,7 @@ void measure_shared(const calibration *c)
             trama_program_destroy(&p);
         }
         const double longer = (seconds[1] - seconds[0]) / sharing(c->ranks * c->workers, c->cores);
-        const double more = fmax(0, longer - 2 * (c->least - 1) * c->operand);
-        say_rate(c, "op shared memory", 1 / (more / others + 1 / c->near_memory), others / 2, "B");
+        const double rate = slower_rate(c, others, longer - 2 * (c->least - 1) * c->operand);
+        say_rate(c, "op shared memory", rate, others / 2, "B");
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What data take by the place where they lie, for trama calibrate. */
+/* Rates of data in the cache of a core, in those of others and in memory, for trama calibrate. */
 #ifndef EXAMPLES_CALIBRATE_CACHES_H
 #define EXAMPLES_CALIBRATE_CACHES_H
 

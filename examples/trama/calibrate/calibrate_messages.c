@@ -88,7 +88,7 @@ static void measure_lent(const calibration *c, double exchange)
         const sample terms = sample_of(c, record_terms, n, 3 * bytes, bytes, 4e9),
                      sums = sample_of(c, record_add, n, 4 * bytes, bytes, 4e9);
         const double lent = time_sums(c, n) - terms.seconds - sums.seconds - 2 * c->task - exchange;
-        say_rate(c, "op lent memory", 1 / (fmax(0, lent) / sums.work + 1 / c->near_memory), sums.work, "B");
+        say_rate(c, "op lent memory", slower_rate(c, sums.work, lent), sums.work, "B");
     }
 }
 

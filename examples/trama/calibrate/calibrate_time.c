@@ -96,6 +96,11 @@ double beyond_overhead(double seconds, double overhead)
     return fmax(seconds - overhead, 0.1 * seconds);
 }
 
+double slower_rate(const calibration *c, double bytes, double more)
+{
+    return 1 / (fmax(0, more) / bytes + 1 / c->near_memory);
+}
+
 sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate)
 {
     const double cold = (double)SPREAD_BYTES * c->least / bytes;

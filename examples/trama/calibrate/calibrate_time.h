@@ -64,6 +64,9 @@ double task_seconds(const calibration *c, const measured *m);
 /* A task is taken to need at least a tenth of its time for more than its overhead. */
 double beyond_overhead(double seconds, double overhead);
 
+/* B/s of bytes that take so many seconds more than others from near memory: a rehearsal adds the difference. */
+double slower_rate(const calibration *c, double bytes, double more);
+
 /* The tasks of one op at one size: seconds on a worker, and a task's share of `work`, which is flop or bytes of a copy.
  * Copies push each other out of the caches, as the tensors of a program do. */
 typedef struct sample {
