@@ -2,6 +2,7 @@
 /* Pools of classes, and tables that are filled when they are first asked for. */
 #include "layout_classes.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "hash.h"
@@ -61,51 +62,95 @@ const layout_classes *classes_of_list(class_tables *t, const trama_mesh *mesh, l
     return c;
 }
 
-const copy_states *copies_between(class_tables *t, const layout_classes *made, const layout_classes *rest,
+int count_copy_states(int copies, int needed)
+{
+    return 1 + (copies > 0 ? needed : 0) + (copies > 1 ? needed * (needed - 1) / 2 : 0);
+}
+
+static void add_state(copy_states *c, int made, int first, int second)
+{
+    c->made_as[c->n] = made;
+    c->copied_as[c->n][0] = first;
+    c->copied_as[c->n++][1] = second;
+}
+
+/* Whether a copy would lie as the value is made. */
+static bool is_made_as(const copy_states *c, int made, int needed)
+{
+    return c->made->mesh == c->needed->mesh &&
+           trama_layout_equal(&c->made->layouts.at[made], &c->needed->layouts.at[needed]);
+}
+
+static void add_states(copy_states *c, int made)
+{
+    const int n = c->copies > 0 ? c->needed->layouts.n : 0;
+    add_state(c, made, -1, -1);
+    for (int i = 0; i < n; i++) {
+        if (is_made_as(c, made, i))
+            continue;
+        add_state(c, made, i, -1);
+        for (int k = i + 1; k < n && c->copies > 1; k++)
+            if (!is_made_as(c, made, k))
+                add_state(c, made, i, k);
+    }
+}
+
+const copy_states *copies_between(class_tables *t, int copies, const layout_classes *made, const layout_classes *rest,
                                   const layout_classes *needed)
 {
-    const uint64_t hash = hash_address(hash_address(hash_address(HASH_START, made), rest), needed);
+    const uint64_t hash =
+        hash_word(hash_address(hash_address(hash_address(HASH_START, made), rest), needed), (uint64_t)copies);
     for (int probe = 0, i; (i = hash_table_find(&t->copies_by_content, hash, &probe)) >= 0;)
-        if (t->copies.at[i]->made == made && t->copies.at[i]->rest == rest && t->copies.at[i]->needed == needed)
+        if (t->copies.at[i]->made == made && t->copies.at[i]->rest == rest && t->copies.at[i]->needed == needed &&
+            t->copies.at[i]->copies == copies)
             return t->copies.at[i];
-    const int most = made->layouts.n * (needed->layouts.n + 1);
+    const int most = made->layouts.n * count_copy_states(copies, needed->layouts.n);
     copy_states *c = trama_alloc(sizeof *c);
-    *c = (copy_states){.made = made, .rest = rest, .needed = needed, .self = numbers(most)};
+    *c = (copy_states){.made = made, .rest = rest, .needed = needed, .copies = copies, .self = numbers(most)};
     c->made_as = trama_alloc((size_t)most * sizeof *c->made_as);
     c->copied_as = trama_alloc((size_t)most * sizeof *c->copied_as);
     for (int i = 0; i < made->layouts.n; i++)
-        for (int k = -1; k < needed->layouts.n; k++)
-            if (k < 0 || made->mesh != needed->mesh ||
-                !trama_layout_equal(&made->layouts.at[i], &needed->layouts.at[k])) {
-                c->made_as[c->n] = i;
-                c->copied_as[c->n++] = k;
-            }
+        add_states(c, i);
     hash_table_add(&t->copies_by_content, hash, t->copies.n);
     *ARRAY_PUSH(&t->copies) = c;
     return c;
 }
 
-/* ---- Bytes ---- */
+/* ---- Costs ---- */
 
-static int64_t bytes_of(class_tables *t, const trama_value *v, const layout_classes *from, int i,
-                        const layout_classes *to, int k)
+static double cost_of(class_tables *t, const trama_value *v, const layout_classes *from, int i,
+                      const layout_classes *to, int k)
 {
-    return bytes_between(&t->bytes, v, t->nominal, from->mesh, &from->layouts.at[i], to->mesh, &to->layouts.at[k]);
+    const int64_t bytes =
+        bytes_between(&t->bytes, v, t->nominal, from->mesh, &from->layouts.at[i], to->mesh, &to->layouts.at[k]);
+    return bytes ? (double)bytes + t->of_change : 0;
 }
 
 /* From where the value is made or rests. */
-static int64_t bytes_without_copy(class_tables *t, const trama_value *v, const copy_states *c, int made,
-                                  const layout_classes *to, int k)
+static double cost_without_copy(class_tables *t, const trama_value *v, const copy_states *c, int made,
+                                const layout_classes *to, int k)
 {
-    const int64_t bytes = bytes_of(t, v, c->made, made, to, k);
-    return c->rest ? min_i64(bytes, bytes_of(t, v, c->rest, 0, to, k)) : bytes;
+    const double cost = cost_of(t, v, c->made, made, to, k);
+    return c->rest ? fmin(cost, cost_of(t, v, c->rest, 0, to, k)) : cost;
 }
 
-int64_t bytes_of_state(class_tables *t, const trama_value *v, const copy_states *c, int state)
+/* Two copies: the second one may come from the first. */
+static double cost_in_turn(class_tables *t, const trama_value *v, const copy_states *c, int made, int first, int second)
 {
-    const int made = c->made_as[state], copied = c->copied_as[state];
-    return (c->rest ? bytes_of(t, v, c->made, made, c->rest, 0) : 0) +
-           (copied < 0 ? 0 : bytes_without_copy(t, v, c, made, c->needed, copied));
+    return cost_without_copy(t, v, c, made, c->needed, first) +
+           fmin(cost_without_copy(t, v, c, made, c->needed, second),
+                cost_of(t, v, c->needed, first, c->needed, second));
+}
+
+double cost_of_state(class_tables *t, const trama_value *v, const copy_states *c, int state)
+{
+    const int made = c->made_as[state], *copied = c->copied_as[state];
+    const double rests = c->rest ? cost_of(t, v, c->made, made, c->rest, 0) : 0;
+    if (copied[0] < 0)
+        return rests;
+    return rests + (copied[1] < 0 ? cost_without_copy(t, v, c, made, c->needed, copied[0])
+                                  : fmin(cost_in_turn(t, v, c, made, copied[0], copied[1]),
+                                         cost_in_turn(t, v, c, made, copied[1], copied[0])));
 }
 
 /* Whether a layout has terms along an axis where another has none. */
@@ -120,8 +165,7 @@ static bool has_new_terms(const layout_classes *from, int i, const layout_classe
 static double bytes_element(class_tables *t, const table_key *key, int i, int k)
 {
     const layout_classes *from = key->from, *to = key->to;
-    return key->old_terms && has_new_terms(from, i, to, k) ? t->forbidden
-                                                           : (double)bytes_of(t, key->of, from, i, to, k);
+    return key->old_terms && has_new_terms(from, i, to, k) ? t->forbidden : cost_of(t, key->of, from, i, to, k);
 }
 
 static double reads_element(class_tables *t, const table_key *key, int i, int k)
@@ -131,9 +175,10 @@ static double reads_element(class_tables *t, const table_key *key, int i, int k)
     if (key->old_terms && has_new_terms(c->made, c->made_as[i], to, k) &&
         (!c->rest || has_new_terms(c->rest, 0, to, k)))
         return t->forbidden;
-    const int64_t bytes = bytes_without_copy(t, key->of, c, c->made_as[i], to, k);
-    return (double)(c->copied_as[i] < 0 ? bytes
-                                        : min_i64(bytes, bytes_of(t, key->of, c->needed, c->copied_as[i], to, k)));
+    double cost = cost_without_copy(t, key->of, c, c->made_as[i], to, k);
+    for (int j = 0; j < MOST_COPIES && c->copied_as[i][j] >= 0; j++)
+        cost = fmin(cost, cost_of(t, key->of, c->needed, c->copied_as[i][j], to, k));
+    return cost;
 }
 
 static double element(class_tables *t, const table_key *key, int i, int k)

@@ -15,17 +15,21 @@ typedef struct layout_classes {
 /* The number of a layout in a list, to whose end it is added if it is new. */
 int class_of_layout(layout_list *list, const trama_layout *layout);
 
+enum { MOST_COPIES = 2 };
+
 /* The states of a value that ops read: a layout in which it is made; where `rest` is not NULL the one layout in which
- * it rests besides; and a copy in one further layout, or none. */
+ * it rests besides; and copies in so many further layouts, or in fewer. */
 typedef struct copy_states {
     const layout_classes *made, *rest, *needed;
-    int n, *made_as, *copied_as; /* [n] classes; copied_as -1: there is no copy */
-    int *self;                   /* [n] 0, 1, ... */
+    int copies;
+    int n, *made_as, (*copied_as)[MOST_COPIES]; /* [n] classes; copied_as -1: there is no such copy, or second copy */
+    int *self;                                  /* [n] 0, 1, ... */
 } copy_states;
 
-/* Tables and classes, each kept once. Zeroed but for the two numbers it is empty and valid. */
+/* Tables and classes, each kept once. Zeroed but for the three numbers it is empty and valid. */
 typedef struct class_tables {
     int64_t nominal;  /* extent that stands for TRAMA_ANY */
+    double of_change; /* the cost of a change of layout beside its bytes: of equal layouts the one with fewer is found */
     double forbidden; /* in place of a cost that must not be paid: more than any solution costs */
     ARRAY(layout_classes *) classes;
     ARRAY(copy_states *) copies;
@@ -38,14 +42,17 @@ void class_tables_free(class_tables *t);
 /* Classes whose states are the layouts of the list, which is taken over. */
 const layout_classes *classes_of_list(class_tables *t, const trama_mesh *mesh, layout_list *list);
 
-const copy_states *copies_between(class_tables *t, const layout_classes *made, const layout_classes *rest,
+/* How many states there are with one layout to be made in, at most. */
+int count_copy_states(int copies, int needed);
+
+const copy_states *copies_between(class_tables *t, int copies, const layout_classes *made, const layout_classes *rest,
                                   const layout_classes *needed);
 
 typedef enum table_kind {
     TABLE_EQUALS,  /* [classes of from, classes of to] 0 where the layouts are equal, else `forbidden` */
-    TABLE_BYTES,   /* [classes of from, classes of to] bytes that a value receives */
+    TABLE_BYTES,   /* [classes of from, classes of to] the cost of a change of a value */
     TABLE_ORIGINS, /* [classes of made, copy states] 0 for the states made as the class says, else `forbidden` */
-    TABLE_READS    /* [copy states, classes of to] bytes that a reader lacks beside the layouts of a state */
+    TABLE_READS    /* [copy states, classes of to] the cost of a change from the cheapest layout of a state */
 } table_kind;
 
 /* A table to look up. from: layout_classes, or for TABLE_READS copy_states; to: layout_classes, or for TABLE_ORIGINS
@@ -60,7 +67,7 @@ typedef struct table_key {
 /* Row-major; the tables keep it. */
 const double *class_table(class_tables *t, const table_key *key);
 
-/* Bytes that the value itself receives in a state: where it rests, and its copy. */
-int64_t bytes_of_state(class_tables *t, const trama_value *v, const copy_states *c, int state);
+/* The cost of a value in a state: the bytes to where it rests and to its copies, in the cheaper order. */
+double cost_of_state(class_tables *t, const trama_value *v, const copy_states *c, int state);
 
 #endif

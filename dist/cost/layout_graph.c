@@ -119,11 +119,11 @@ static void join(layout_graph *g, int first, const layout_classes *from, int sec
                                              .scale = 1});
 }
 
-/* Each reader beside the copy pays 1/(n-1) of its bytes, since n-1 readers may share them; without copies 1/n. */
-static double share_of(int readers, bool has_copies)
+/* Each reader beside the copies pays 1/(n-k) of its bytes, since so many of n readers may share them: each of k copies
+ * has a reader. */
+static double share_of(int readers, int copies)
 {
-    const int sharing = has_copies ? readers - 1 : readers;
-    return sharing > 1 ? 1.0 / sharing : 1;
+    return readers - copies > 1 ? 1.0 / (readers - copies) : 1;
 }
 
 /* A variable reads a value in one of the classes. old_terms: it takes terms only where the value has them. */
@@ -143,7 +143,7 @@ static void join_reader(layout_graph *g, const trama_value *v, int variable, con
                                              .table = class_table(&g->tables, &key),
                                              .row = at->copies->self,
                                              .column = read->of,
-                                             .scale = share_of(g->readers[v->id], at->copies->needed->layouts.n)});
+                                             .scale = share_of(g->readers[v->id], at->copies->copies)});
 }
 
 /* By value id. */
@@ -152,6 +152,15 @@ typedef struct demands {
     const layout_list **last; /* the list that was added last; NULL */
     const trama_mesh **on;    /* the mesh of the readers; NULL: several */
 } demands;
+
+/* A copy serves no fewer readers than one. */
+static int most_copies(int readers, int made, int needed)
+{
+    int copies = readers - 1 < MOST_COPIES ? readers - 1 : MOST_COPIES;
+    while (copies > 0 && (int64_t)made * count_copy_states(copies, needed) > MOST_COPY_STATES)
+        copies--;
+    return copies > 0 && needed > 0 ? copies : 0;
+}
 
 /* Makes the variable of a value's copies. It is made by variable `maker` in one of the classes; rest: where it rests
  * besides, or NULL. */
@@ -162,14 +171,15 @@ static void hold_copies(layout_graph *g, const trama_value *v, int maker, const 
     layout_list needed = d->needed[v->id];
     const trama_mesh *on = d->on[v->id];
     d->needed[v->id] = (layout_list){0};
-    if (!on || g->readers[v->id] < 2 || made->layouts.n * (needed.n + 1) > MOST_COPY_STATES) {
+    const int copies = on ? most_copies(g->readers[v->id], made->layouts.n, needed.n) : 0;
+    if (!copies) {
         on = made->mesh;
         ARRAY_FREE(&needed);
     }
-    at->copies = copies_between(&g->tables, made, rest, classes_of_list(&g->tables, on, &needed));
+    at->copies = copies_between(&g->tables, copies, made, rest, classes_of_list(&g->tables, on, &needed));
     at->holds = min_sum_variable(g->problem, at->copies->n);
     for (int i = 0; i < at->copies->n; i++)
-        min_sum_costs(g->problem, at->holds)[i] = (double)bytes_of_state(&g->tables, v, at->copies, i);
+        min_sum_costs(g->problem, at->holds)[i] = cost_of_state(&g->tables, v, at->copies, i);
     const table_key key = {.kind = TABLE_ORIGINS, .from = made, .to = at->copies, .of = v};
     min_sum_join(g->problem, &(min_sum_pair){.first = maker,
                                              .second = at->holds,
@@ -291,10 +301,10 @@ static void find_demands(layout_graph *g, demands *d)
 }
 
 void layout_graph_build(layout_graph *g, const trama_program *program, const layouts *start, int64_t nominal,
-                        double most)
+                        double bytes, double paid)
 {
     const size_t n_values = (size_t)program->values.n, n_nodes = (size_t)program->nodes.n;
-    const double forbidden = 2 * (most + 1);
+    const double forbidden = 2 * (bytes + paid + 1);
     *g = (layout_graph){.program = program,
                         .start = start,
                         .problem = min_sum_new(forbidden),
@@ -304,7 +314,9 @@ void layout_graph_build(layout_graph *g, const trama_program *program, const lay
                         .readers = trama_alloc(n_values * sizeof *g->readers),
                         .pinned = trama_alloc(n_values),
                         .rules = complete_rules(program, nominal),
-                        .tables = {.nominal = complete_nominal(program, nominal), .forbidden = forbidden}};
+                        .tables = {.nominal = complete_nominal(program, nominal),
+                                   .of_change = COST_OF_OTHER + 1e-12 * bytes,
+                                   .forbidden = forbidden}};
     demands d = {.needed = trama_alloc(n_values * sizeof *d.needed),
                  .last = trama_alloc(n_values * sizeof *d.last),
                  .on = trama_alloc(n_values * sizeof *d.on)};

@@ -5,9 +5,9 @@
  * annotation lies as the op makes it, or as an input or a state in any split of its dims. Other values lie as
  * completion has them. A pair is a change of layout between the op that makes a value and an op that reads it.
  *
- * Ops that need a value in one layout receive it once. The variable of a value's copies holds one copy beside the
- * value, which readers get for nothing. A reader in a third layout pays a share of its bytes, one in as many as may
- * read that layout. The sum of the costs is exact for values with two readers. It is never more than the bytes, as long
+ * Ops that need a value in one layout receive it once. The variable of a value's copies holds up to two copies beside
+ * the value, which readers get for nothing. A reader in a further layout pays a share of its bytes: of n readers beside
+ * k copies 1/(n-k). The sum of the costs is exact for values with k + 1 readers. It is never more than the bytes, as long
  * as a detour through another layout takes no fewer bytes than the direct change. On one axis that holds; on two axes
  * it fails for 0.7 % of the triples of layouts, all of them with terms. */
 #ifndef LAYOUT_GRAPH_H
@@ -46,9 +46,10 @@ typedef struct layout_graph {
 /* That cost of a value's state in one of its classes. */
 double layout_graph_tie(const layout_classes *classes, int state);
 
-/* A solution whose costs sum up to twice `most` or more is no better than the start. */
+/* bytes: of the start; paid: the most that prices may add. A solution whose costs sum up to twice as much or more is no
+ * better than the start. */
 void layout_graph_build(layout_graph *g, const trama_program *program, const layouts *start, int64_t nominal,
-                        double most);
+                        double bytes, double paid);
 void layout_graph_free(layout_graph *g);
 
 /* The layouts in a solution; the caller frees them. */

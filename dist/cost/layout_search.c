@@ -9,7 +9,7 @@
 #include "state_memory.h"
 
 enum { ROUNDS = 32 };
-static const double TOLERANCE = 0.5, EFFORT = 5e7; /* bytes; visits of elements of tables */
+static const double TOLERANCE = 0.5, EFFORT = 1e8; /* bytes; visits of elements of tables */
 
 /* Prices of a byte of states, in received bytes: to split a state costs about as many as it has. The first price is
  * low, each further one RAISE times as high. Between the last one that is too low and the one that is not some more are
@@ -68,19 +68,21 @@ static bool offer(searching *s)
     return !excess;
 }
 
-/* A whole number of bytes that is no more than the bound without the cost of the limit: the costs of other states and
- * rounding are taken off. */
-static int64_t whole_bytes(double bound, double of_limit, int n)
+/* A whole number of bytes that is no more than the bound without the cost of the limit: the costs of other states, of
+ * changes as such, and rounding are taken off. A variable of copies has three changes at most. */
+static int64_t whole_bytes(const layout_graph *g, double bound, double of_limit)
 {
+    const int n = min_sum_variables(g->problem), changes = min_sum_pairs(g->problem) + 3 * n;
     const double rounding = 1e-9 * fabs(bound - of_limit) + 1e-12 * (fabs(bound) + of_limit),
-                 exact = bound - of_limit - (n + 1) * 2 * COST_OF_OTHER - rounding;
+                 of_choices = (n + 1) * 2 * COST_OF_OTHER + changes * g->tables.of_change,
+                 exact = bound - of_limit - of_choices - rounding;
     return exact > 0 ? (int64_t)ceil(fmin(exact, 0x1p62)) : 0;
 }
 
 /* paid: the most that prices of states may add up to. */
 static void build(searching *s, double paid)
 {
-    layout_graph_build(&s->g, s->program, s->start, s->nominal, (double)s->result->bytes + paid);
+    layout_graph_build(&s->g, s->program, s->start, s->nominal, (double)s->result->bytes, paid);
     s->result->pinned = s->g.n_pinned;
 }
 
@@ -102,7 +104,7 @@ static solution solve_for_bound(searching *s, double effort)
     const solution found = solve(s, effort, &bound);
     for (int k = 0; k < s->memory.n_groups; k++)
         of_limit += s->price[k] > 0 ? s->price[k] * (double)s->limit : 0;
-    s->result->bound = max_i64(s->result->bound, whole_bytes(bound, of_limit, min_sum_variables(s->g.problem)));
+    s->result->bound = max_i64(s->result->bound, whole_bytes(&s->g, bound, of_limit));
     return found;
 }
 

@@ -73,7 +73,7 @@ static inline int64_t fewest(const layouts *start, int64_t limit, int64_t *tried
 {
     layout_graph g;
     int64_t least = INT64_MAX;
-    layout_graph_build(&g, p, start, 64, (double)layouts_bytes(p, start, 64));
+    layout_graph_build(&g, p, start, 64, (double)layouts_bytes(p, start, 64), 0);
     const int n = min_sum_variables(g.problem);
     int *state = trama_alloc((size_t)(n + 1) * sizeof *state), v;
     bool *counts = trama_alloc((size_t)n + 1); /* else the copies of a value */

@@ -4,6 +4,7 @@
  * writes down for every tensor, worked out by hand. Among two processes that each hold a part or a term of M bytes: an
  * all-gather and a reduce-scatter take M/2 of each, an all-reduce M, and S(i) to S(j) M/4. Elements have 4 bytes. */
 #include <check.h>
+#include <string.h>
 
 #include "pair.h"
 #include "suite.h"
@@ -228,6 +229,33 @@ START_TEST(a_search_moves_as_few_bytes_or_fewer)
 }
 END_TEST
 
+/* Of searched layouts, as the page says them: no layouts receive fewer bytes. */
+START_TEST(bounds_are_those_of_the_page)
+{
+    static const struct {
+        const char *name;
+        int64_t bound;
+    } bounds[] = {{"fully sharded", 1376},
+                  {"2-d", 2816},
+                  {"Megatron", 3072},
+                  {"Megatron with sequence parallelism", 3312},
+                  {"split vocabulary", 820}};
+    const recipe *r = &recipes[_i];
+    target_of(r);
+    for (size_t k = 0; k < sizeof bounds / sizeof *bounds; k++)
+        if (!strcmp(r->name, bounds[k].name)) {
+            int64_t bytes, bound;
+            trama_completion *c;
+            ck_assert_int_eq(trama_search_layouts(p), TRAMA_OK);
+            ck_assert_int_eq(trama_completion_create(p, 64, &c), TRAMA_OK);
+            ck_assert_int_eq(trama_completion_bytes(c, &bytes, &bound), TRAMA_OK);
+            ck_assert_int_eq(bound, bounds[k].bound);
+            trama_completion_destroy(&c);
+        }
+    end();
+}
+END_TEST
+
 START_TEST(searched_layouts_compute_the_values_of_one_device)
 {
     const recipe *r = &recipes[_i];
@@ -244,6 +272,7 @@ int main(void)
     TCase *c = tcase_create("recipes");
     tcase_add_loop_test(c, each_moves_the_bytes_of_an_expert, 0, RECIPES);
     tcase_add_loop_test(c, each_computes_the_values_of_one_device, 0, RECIPES);
+    tcase_add_loop_test(c, bounds_are_those_of_the_page, 0, RECIPES);
     tcase_add_loop_test(c, a_search_moves_as_few_bytes_or_fewer, 0, RECIPES);
     tcase_add_loop_test(c, searched_layouts_compute_the_values_of_one_device, 0, RECIPES);
     suite_add_tcase(s, c);

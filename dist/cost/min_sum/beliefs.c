@@ -2,11 +2,8 @@
 /* Tree-reweighted messages. Those of a pair lie by classes, not by states. */
 #include "beliefs.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
-
-enum { MOST_SWEEPS = 8 };
 
 void beliefs_start(min_sum *m)
 {
@@ -40,9 +37,39 @@ void beliefs_stop(min_sum *m)
     free(m->least);
 }
 
-static double pair_cost(const min_sum_pair *p, int row, int column)
+static void copy_messages(double **next, double *message, int n, bool back)
 {
-    return p->scale * p->table[(size_t)row * (size_t)p->columns + (size_t)column];
+    const size_t bytes = (size_t)n * sizeof *message;
+    if (back)
+        memcpy(message, *next, bytes);
+    else
+        memcpy(*next, message, bytes);
+    *next += n;
+}
+
+static void copy_all(const min_sum *m, double *saved, bool back)
+{
+    for (int i = 0; i < m->pairs.n; i++) {
+        const joined *j = &m->pairs.at[i];
+        copy_messages(&saved, j->to_first, j->p.rows, back);
+        copy_messages(&saved, j->to_second, j->p.columns, back);
+    }
+}
+
+double *beliefs_save(const min_sum *m)
+{
+    size_t n = 0;
+    for (int i = 0; i < m->pairs.n; i++)
+        n += (size_t)m->pairs.at[i].p.rows + (size_t)m->pairs.at[i].p.columns;
+    double *saved = trama_alloc((n + 1) * sizeof *saved);
+    copy_all(m, saved, false);
+    return saved;
+}
+
+void beliefs_restore(min_sum *m, double *saved)
+{
+    copy_all(m, saved, true);
+    free(saved);
 }
 
 /* Adds the costs beside the states of earlier variables. */
@@ -62,17 +89,16 @@ static void add_messages_of_later(min_sum *m, int v)
             m->beliefs[s] += m->pairs.at[i].to_first[m->pairs.at[i].p.row[s]];
 }
 
-/* Begins with the costs of a variable's states. */
-static void add_costs(min_sum *m, int v)
+void beliefs_costs(const min_sum *m, int v, double *costs)
 {
     const variable *x = &m->variables.at[v];
     for (int s = 0; s < x->n; s++)
-        m->beliefs[s] = m->cost.at[x->first + s] + (m->left[x->first + s] ? 0 : m->forbidden);
+        costs[s] = m->cost.at[x->first + s] + (m->left[x->first + s] ? 0 : m->forbidden);
 }
 
 void beliefs_gather(min_sum *m, int v)
 {
-    add_costs(m, v);
+    beliefs_costs(m, v, m->beliefs);
     add_messages_of_later(m, v);
     for (int i = m->before[v]; i >= 0; i = m->pairs.at[i].next_of_second)
         for (int s = 0; s < m->variables.at[v].n; s++)
@@ -84,31 +110,71 @@ static double normalize(double *at, int n)
 {
     double least = at[0];
     for (int i = 1; i < n; i++)
-        least = fmin(least, at[i]);
+        least = lesser(at[i], least);
     for (int i = 0; i < n; i++)
         at[i] -= least;
     return least;
 }
 
+/* to[j] = the least from[i] + scale table[i, j] of all i. */
+static void least_of_columns(const double *from, const min_sum_pair *p, double *to)
+{
+    for (int j = 0; j < p->columns; j++)
+        to[j] = INFINITY;
+    for (int i = 0; i < p->rows; i++) {
+        const double *row = p->table + (size_t)i * (size_t)p->columns;
+        for (int j = 0; j < p->columns; j++)
+            to[j] = lesser(from[i] + p->scale * row[j], to[j]);
+    }
+}
+
+/* to[i] = the least from[j] + scale table[i, j] of all j. */
+static void least_of_rows(const double *from, const min_sum_pair *p, double *to)
+{
+    enum { LANES = 4 };
+    for (int i = 0; i < p->rows; i++) {
+        const double *row = p->table + (size_t)i * (size_t)p->columns;
+        double least[LANES] = {INFINITY, INFINITY, INFINITY, INFINITY};
+        int j = 0;
+        for (; j + LANES <= p->columns; j += LANES)
+            for (int k = 0; k < LANES; k++)
+                least[k] = lesser(from[j + k] + p->scale * row[j + k], least[k]);
+        for (; j < p->columns; j++)
+            least[0] = lesser(from[j] + p->scale * row[j], least[0]);
+        to[i] = lesser(lesser(least[0], least[1]), lesser(least[2], least[3]));
+    }
+}
+
+void beliefs_least(const double *from, const min_sum_pair *p, bool of_second, double *to)
+{
+    if (of_second)
+        least_of_columns(from, p, to);
+    else
+        least_of_rows(from, p, to);
+}
+
+void beliefs_of_classes(min_sum *m, int v, const min_sum_pair *p, double gamma)
+{
+    const bool first = p->first == v;
+    const int *class_of = first ? p->row : p->column, n = first ? p->rows : p->columns;
+    for (int c = 0; c < n; c++)
+        m->least[c] = INFINITY;
+    for (int s = 0; s < m->variables.at[v].n; s++)
+        m->least[class_of[s]] = lesser(gamma * m->beliefs[s], m->least[class_of[s]]);
+}
+
 /* Sends the share `gamma` of a variable's beliefs over a pair, less the message that came from there. Returns the least
  * element, which is subtracted from the message. */
-static double send(min_sum *m, int v, joined *j, bool forward, double gamma)
+static double send(min_sum *m, int v, joined *j, double gamma)
 {
-    const min_sum_pair *p = &j->p;
-    const int *class_of = forward ? p->row : p->column, n_from = forward ? p->rows : p->columns,
-              n_to = forward ? p->columns : p->rows;
+    const bool forward = j->p.first == v;
+    const int n_from = forward ? j->p.rows : j->p.columns, n_to = forward ? j->p.columns : j->p.rows;
     const double *came = forward ? j->to_first : j->to_second;
     double *to = forward ? j->to_second : j->to_first;
+    beliefs_of_classes(m, v, &j->p, gamma);
     for (int c = 0; c < n_from; c++)
-        m->least[c] = DBL_MAX;
-    for (int s = 0; s < m->variables.at[v].n; s++)
-        m->least[class_of[s]] = fmin(m->least[class_of[s]], gamma * m->beliefs[s]);
-    for (int b = 0; b < n_to; b++) {
-        to[b] = DBL_MAX;
-        for (int a = 0; a < n_from; a++)
-            if (m->least[a] < DBL_MAX)
-                to[b] = fmin(to[b], m->least[a] - came[a] + (forward ? pair_cost(p, a, b) : pair_cost(p, b, a)));
-    }
+        m->least[c] -= came[c];
+    beliefs_least(m->least, &j->p, forward, to);
     return normalize(to, n_to);
 }
 
@@ -118,20 +184,20 @@ static double share(const variable *x)
     return 1.0 / (most > 0 ? most : 1);
 }
 
-static int least_belief(const min_sum *m, int n, int best)
+int beliefs_favour(const double *beliefs, int n, int best)
 {
     for (int s = 0; s < n; s++)
-        best = m->beliefs[s] < m->beliefs[best] ? s : best;
+        best = beliefs[s] < beliefs[best] ? s : best;
     return best;
 }
 
 /* The state of a variable that costs least beside the states of earlier ones, and the messages of later ones. */
 static int decide(min_sum *m, int v, const int *state)
 {
-    add_costs(m, v);
+    beliefs_costs(m, v, m->beliefs);
     add_messages_of_later(m, v);
     add_earlier(m, v, state);
-    return least_belief(m, m->variables.at[v].n, 0);
+    return beliefs_favour(m->beliefs, m->variables.at[v].n, 0);
 }
 
 double beliefs_sum(const min_sum *m, const int *state)
@@ -152,7 +218,7 @@ void beliefs_forward(min_sum *m, int *state)
         state[v] = decide(m, v, state);
         beliefs_gather(m, v);
         for (int i = m->after[v]; i >= 0; i = m->pairs.at[i].next_of_first)
-            send(m, v, &m->pairs.at[i], true, share(&m->variables.at[v]));
+            send(m, v, &m->pairs.at[i], share(&m->variables.at[v]));
     }
 }
 
@@ -163,36 +229,7 @@ double beliefs_backward(min_sum *m)
         beliefs_gather(m, v);
         bound += normalize(m->beliefs, m->variables.at[v].n);
         for (int i = m->before[v]; i >= 0; i = m->pairs.at[i].next_of_second)
-            bound += send(m, v, &m->pairs.at[i], false, share(&m->variables.at[v]));
+            bound += send(m, v, &m->pairs.at[i], share(&m->variables.at[v]));
     }
     return bound;
-}
-
-/* ---- States ---- */
-
-/* The state of a variable that costs least beside those of its neighbours. */
-static int least_beside(min_sum *m, int v, const int *state)
-{
-    const variable *x = &m->variables.at[v];
-    add_costs(m, v);
-    for (int i = m->after[v]; i >= 0; i = m->pairs.at[i].next_of_first) {
-        const min_sum_pair *p = &m->pairs.at[i].p;
-        for (int s = 0; s < x->n; s++)
-            m->beliefs[s] += pair_cost(p, p->row[s], p->column[state[p->second]]);
-    }
-    add_earlier(m, v, state);
-    return least_belief(m, x->n, state[v]);
-}
-
-void beliefs_descend(min_sum *m, int *state)
-{
-    bool changed = true;
-    for (int sweep = 0; changed && sweep < MOST_SWEEPS; sweep++) {
-        changed = false;
-        for (int v = 0; v < m->variables.n; v++) {
-            const int best = least_beside(m, v, state);
-            changed |= best != state[v];
-            state[v] = best;
-        }
-    }
 }

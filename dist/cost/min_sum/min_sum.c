@@ -6,9 +6,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "beliefs.h"
+#include "alike.h"
+#include "descend.h"
 
-enum { ROUNDS_OF_A_BRANCH = 6 };
+enum {
+    ROUNDS_OF_A_BRANCH = 6,
+    ROUNDS_AFTER_ALIKE = 4, /* at least */
+    OF_A_PAIR = 256,        /* a pair takes time as so many visits, beside those of its elements */
+    KEPT = 4                /* the part of the effort that is kept for branches: 1/KEPT */
+};
+static const double LEAST_GAIN = 1.0 / 256; /* of the gap, in a round beyond the first ones */
 
 min_sum *min_sum_new(double forbidden)
 {
@@ -40,6 +47,11 @@ int min_sum_variable(min_sum *m, int n)
 int min_sum_variables(const min_sum *m)
 {
     return m->variables.n;
+}
+
+int min_sum_pairs(const min_sum *m)
+{
+    return m->pairs.n;
 }
 
 int min_sum_states(const min_sum *m, int v)
@@ -87,17 +99,20 @@ typedef struct search {
 
 static double visits_of_a_round(const min_sum *m)
 {
-    double n = m->cost.n;
+    double n = m->cost.n + OF_A_PAIR * (double)m->pairs.n;
     for (int i = 0; i < m->pairs.n; i++)
         n += 2.0 * m->pairs.at[i].p.rows * m->pairs.at[i].p.columns;
     return n;
 }
 
+/* Takes the states that were met where they are better than the best. Without effort only the first ones are improved.
+ */
 static void offer(search *s)
 {
     const size_t bytes = (size_t)s->m->variables.n * sizeof *s->met;
     memcpy(s->tried, s->met, bytes);
-    beliefs_descend(s->m, s->tried);
+    if (s->effort > 0 || s->sum == DBL_MAX)
+        s->effort -= descend(s->m, s->tried) * visits_of_a_round(s->m);
     const double sum = beliefs_sum(s->m, s->tried);
     if (sum < s->sum) {
         s->sum = sum;
@@ -110,14 +125,18 @@ static bool is_decided(const search *s, double bound)
     return bound > s->sum - s->tolerance;
 }
 
-static double pass_messages(search *s, int rounds)
+/* So many rounds, and more as long as they bring bound and sum together and leave `kept` of the effort. */
+static double pass_messages(search *s, int rounds, double kept)
 {
-    double bound = -DBL_MAX;
-    for (int i = 0; i < rounds && !is_decided(s, bound); i++) {
+    double bound = -DBL_MAX, gap = DBL_MAX;
+    bool gains = true;
+    for (int i = 0; (i < rounds || (gains && s->effort > kept)) && !is_decided(s, bound); i++) {
         beliefs_forward(s->m, s->met);
         offer(s);
         bound = fmax(bound, beliefs_backward(s->m));
         s->effort -= visits_of_a_round(s->m);
+        gains = s->sum - bound < (1 - LEAST_GAIN) * gap;
+        gap = s->sum - bound;
     }
     return bound;
 }
@@ -221,39 +240,76 @@ static double bound_of_rest(search *s, double present)
     return bound;
 }
 
+/* Branches until none is left, or no effort; returns the bound. root: the bound before. */
+static double try_branches(search *s, double root)
+{
+    double bound = root, *messages = beliefs_save(s->m);
+    bool left = true;
+    while (left && s->effort > 0) {
+        const bool decided = is_decided(s, bound);
+        int favoured = 0, v = decided ? -1 : unclear_variable(s, &favoured);
+        if (v < 0 && !decided)
+            offer_left(s);
+        if (v >= 0)
+            split(s, bound, v, favoured);
+        else
+            left = go_on(s);
+        if (left)
+            bound = pass_messages(s, ROUNDS_OF_A_BRANCH, DBL_MAX);
+    }
+    bound = fmax(root, left ? bound_of_rest(s, bound) : s->sum - s->tolerance);
+    beliefs_restore(s->m, messages);
+    return bound;
+}
+
+/* Solves a problem from the states of `best`. */
+static double solve(search *s, int rounds)
+{
+    const size_t n = (size_t)s->m->variables.n;
+    s->sum = DBL_MAX;
+    s->met = trama_alloc((n + 1) * sizeof *s->met);
+    s->tried = trama_alloc((n + 1) * sizeof *s->tried);
+    beliefs_start(s->m);
+    memcpy(s->met, s->best, n * sizeof *s->met);
+    offer(s);
+    const double bound = try_branches(s, pass_messages(s, rounds, s->effort / KEPT));
+    beliefs_stop(s->m);
+    ARRAY_FREE(&s->path);
+    free(s->met);
+    free(s->tried);
+    return bound;
+}
+
+/* Solves the smaller problem with half of the effort; returns the rest. `state` becomes its solution if that is better.
+ */
+static double solve_alike(min_sum *m, const alike *a, int *small, search few, int rounds, int *state)
+{
+    const size_t bytes = (size_t)m->variables.n * sizeof *state;
+    const double given = beliefs_sum(m, state), rest = few.effort / 2;
+    int *before = memcpy(trama_alloc(bytes + 1), state, bytes);
+    few.m = a->m;
+    few.effort -= rest;
+    few.best = small;
+    solve(&few, rounds);
+    alike_give(a, small, m, state);
+    if (given < beliefs_sum(m, state))
+        memcpy(state, before, bytes);
+    free(before);
+    return rest + few.effort;
+}
+
 double min_sum_solve(min_sum *m, int rounds, double tolerance, double effort, int *state, double *sum)
 {
-    const size_t bytes = (size_t)(m->variables.n + 1) * sizeof(int);
-    search s = {.m = m,
-                .tolerance = tolerance,
-                .effort = effort,
-                .met = trama_alloc(bytes),
-                .tried = trama_alloc(bytes),
-                .best = state,
-                .sum = DBL_MAX};
-    beliefs_start(m);
-    memcpy(s.met, state, (size_t)m->variables.n * sizeof *state);
-    offer(&s);
-    const double root = pass_messages(&s, rounds);
-    double bound = root;
-    bool left = true;
-    while (left && s.effort > 0) {
-        const bool decided = is_decided(&s, bound);
-        int favoured = 0, v = decided ? -1 : unclear_variable(&s, &favoured);
-        if (v < 0 && !decided)
-            offer_left(&s);
-        if (v >= 0)
-            split(&s, bound, v, favoured);
-        else
-            left = go_on(&s);
-        if (left)
-            bound = pass_messages(&s, ROUNDS_OF_A_BRANCH);
+    search s = {.m = m, .tolerance = tolerance, .effort = effort, .best = state};
+    int *small;
+    alike a = alike_of(m, state, &small);
+    if (a.m) {
+        s.effort = solve_alike(m, &a, small, s, rounds, state);
+        rounds = (int)fmax(ROUNDS_AFTER_ALIKE, fmin(rounds, s.effort / visits_of_a_round(m)));
     }
-    bound = fmax(root, left ? bound_of_rest(&s, bound) : s.sum - tolerance);
+    const double bound = solve(&s, rounds);
     *sum = s.sum;
-    beliefs_stop(m);
-    ARRAY_FREE(&s.path);
-    free(s.met);
-    free(s.tried);
+    alike_free(&a);
+    free(small);
     return bound;
 }

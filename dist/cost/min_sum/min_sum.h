@@ -29,6 +29,7 @@ void min_sum_free(min_sum *m);
 /* A variable with n states, whose number is returned: 0, 1, ... */
 int min_sum_variable(min_sum *m, int n);
 int min_sum_variables(const min_sum *m); /* their number */
+int min_sum_pairs(const min_sum *m);
 
 /* The number of a variable's states, and their costs, 0 at first; the address is valid until the next variable. */
 int min_sum_states(const min_sum *m, int variable);
@@ -40,9 +41,11 @@ void min_sum_join(min_sum *m, const min_sum_pair *pair);
 void min_sum_scale_fully(min_sum *m);
 
 /* Improves the states [variables] that are given, and returns a lower bound of all sums. *sum is that of the states. It
- * passes messages to and fro `rounds` times. Where bound and sum still differ by `tolerance` or more, it branches: a
- * variable takes a state, or one of the others (Land and Doig 1960), until no branch is left, or until the messages
- * have visited `effort` elements of tables. Where no branch is left, bound and sum differ by at most the tolerance. */
+ * passes messages to and fro `rounds` times, and more often as long as bound and sum come nearer to each other. Where
+ * they still differ by `tolerance` or more, it branches: a variable takes a state, or one of the others (Land and Doig
+ * 1960), until no branch is left. Where none is left, bound and sum differ by at most the tolerance. Where variables
+ * look alike, a smaller problem is solved first (alike.h), and fewer rounds follow. `effort` bounds all but the rounds:
+ * a visit of an element of a table counts 1. */
 double min_sum_solve(min_sum *m, int rounds, double tolerance, double effort, int *state, double *sum);
 
 #endif
