@@ -4,7 +4,7 @@
 #include "explain.h"
 #include "layout_search.h"
 #include "marks.h"
-#include "state_memory.h"
+#include "process_memory.h"
 #include "trama_complete.h"
 
 struct trama_completion {
@@ -175,13 +175,23 @@ trama_status trama_completion_bytes(const trama_completion *completion, int64_t 
     return status;
 }
 
+static trama_status count_memory(const char *call, const trama_completion *c, bool states_alone, int64_t *bytes)
+{
+    if (!c || !bytes)
+        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "%s: the %s is NULL", call,
+                          c ? "address of the bytes" : "completion");
+    *bytes = layouts_memory(c->of, &c->l, c->nominal, states_alone);
+    return memory_status(NOWHERE, call);
+}
+
 trama_status trama_completion_state_bytes(const trama_completion *completion, int64_t *bytes)
 {
-    if (!completion || !bytes)
-        return trama_fail(NOWHERE, TRAMA_E_ARGUMENT, "trama_completion_state_bytes: the %s is NULL",
-                          completion ? "address of the bytes" : "completion");
-    *bytes = layouts_state_bytes(completion->of, &completion->l, completion->nominal);
-    return memory_status(NOWHERE, "trama_completion_state_bytes");
+    return count_memory("trama_completion_state_bytes", completion, true, bytes);
+}
+
+trama_status trama_completion_memory_bytes(const trama_completion *completion, int64_t *bytes)
+{
+    return count_memory("trama_completion_memory_bytes", completion, false, bytes);
 }
 
 /* ---- As text ---- */

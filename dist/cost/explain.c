@@ -188,26 +188,32 @@ static void explain(explaining *e, const layout_change *c, int64_t bytes)
     text_add(e->out, "\n");
 }
 
-/* state_bytes: that a process may keep; 0: no limit */
-static void compare(text *out, const layout_search *s, int64_t state_bytes)
+static void compare(text *out, const layout_search *s, const search_request *asked)
 {
-    const char *within = state_bytes ? "_within" : "", *states = state_bytes && s->fits ? " and as few states" : "";
+    const char *within = !asked->limit      ? ""
+                         : asked->of_states ? "_within"
+                                            : "_in_memory",
+               *little = !asked->limit || !s->fits ? ""
+                         : asked->of_states        ? " and as few states"
+                                                   : " and as little memory";
     text_add(out, "a process receives %lld B", (long long)s->bytes);
     if (s->bound >= s->bytes)
-        text_add(out, ", the fewest that layouts with as little work%s can take", states);
+        text_add(out, ", the fewest that layouts with as little work%s can take", little);
     else if (s->found)
         text_add(
             out,
             "; trama_search_layouts%s finds layouts with %lld B, and none with as little work%s take fewer than %lld",
-            within, (long long)s->better_bytes, states, (long long)s->bound);
+            within, (long long)s->better_bytes, little, (long long)s->bound);
     else
-        text_add(out, "; no layouts with as little work%s take fewer than %lld B", states, (long long)s->bound);
+        text_add(out, "; no layouts with as little work%s take fewer than %lld B", little, (long long)s->bound);
     if (s->pinned)
         text_add(out, ", where %d ops and values stay as they are", s->pinned);
     text_add(out, "\n");
-    if (state_bytes)
-        text_add(out, "a process keeps %lld B of states, and may keep %lld\n", (long long)s->kept,
-                 (long long)state_bytes);
+    if (asked->limit)
+        text_add(out,
+                 asked->of_states ? "a process keeps %lld B of states, and may keep %lld\n"
+                                  : "a process needs %lld B at a time, and may need %lld\n",
+                 (long long)s->memory, (long long)asked->limit);
 }
 
 void explain_changes(text *out, const trama_program *program, const layouts *l, int64_t nominal)
@@ -227,8 +233,8 @@ void explain_changes(text *out, const trama_program *program, const layouts *l, 
             explain_reach(&e, program->nodes.at[i], bytes);
     }
     search_layouts(program, l, nominal, &found);
-    if (found.bytes || program->search.state_bytes)
-        compare(out, &found, program->search.state_bytes);
+    if (found.bytes || program->search.limit)
+        compare(out, &found, &program->search);
     if (found.found)
         layouts_free(&found.better);
     ARRAY_FREE(&e.changes);

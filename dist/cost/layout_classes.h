@@ -29,7 +29,7 @@ typedef struct copy_states {
 /* Tables and classes, each kept once. Zeroed but for the three numbers it is empty and valid. */
 typedef struct class_tables {
     int64_t nominal;  /* extent that stands for TRAMA_ANY */
-    double of_change; /* the cost of a change of layout beside its bytes: of equal layouts the one with fewer is found */
+    double of_change; /* the cost of a change of layout beside its bytes, so that fewer changes are found */
     double forbidden; /* in place of a cost that must not be paid: more than any solution costs */
     ARRAY(layout_classes *) classes;
     ARRAY(copy_states *) copies;

@@ -79,7 +79,8 @@ static void add_splits(const trama_mesh *mesh, int ndim, int axis, trama_layout 
     layout->axis[axis] = (trama_placement){.kind = TRAMA_REPLICATE};
 }
 
-double layout_graph_tie(const layout_classes *classes, int state)
+/* The cost of a state beside its bytes. */
+static double tie(const layout_classes *classes, int state)
 {
     if (!state)
         return 0;
@@ -101,7 +102,7 @@ static void place_value(layout_graph *g, const trama_value *v)
     at->classes = classes_of_list(&g->tables, mesh, &list);
     at->variable = min_sum_variable(g->problem, at->classes->n);
     for (int i = 0; i < at->classes->n; i++)
-        min_sum_costs(g->problem, at->variable)[i] = layout_graph_tie(at->classes, i);
+        min_sum_costs(g->problem, at->variable)[i] = tie(at->classes, i);
 }
 
 /* ---- Pairs ---- */

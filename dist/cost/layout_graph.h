@@ -43,9 +43,6 @@ typedef struct layout_graph {
  * much, so that they keep splits. */
 #define COST_OF_OTHER 1e-6
 
-/* That cost of a value's state in one of its classes. */
-double layout_graph_tie(const layout_classes *classes, int state);
-
 /* bytes: of the start; paid: the most that prices may add. A solution whose costs sum up to twice as much or more is no
  * better than the start. */
 void layout_graph_build(layout_graph *g, const trama_program *program, const layouts *start, int64_t nominal,

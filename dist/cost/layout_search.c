@@ -5,16 +5,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "process_memory.h"
 #include "split_form.h"
-#include "state_memory.h"
 
 enum { ROUNDS = 32 };
 static const double TOLERANCE = 0.5, EFFORT = 1e8; /* bytes; visits of elements of tables */
 
-/* Prices of a byte of states, in received bytes: to split a state costs about as many as it has. The first price is
+/* Prices of a byte of memory, in received bytes: to split a value costs about as many as it has. The first price is
  * low, each further one RAISE times as high. Between the last one that is too low and the one that is not some more are
  * tried. */
-enum { PRICES = 12, PRICES_BETWEEN = 6, RAISE = 4 };
+enum { PRICES = 12, PRICES_BETWEEN = 6, RAISE = 4, MOST_MOMENTS = 4 /* of a group of processes */ };
 static const double FIRST_PRICE = 1.0 / 64, LAST_PRICE = 65536, EFFORT_OF_A_PRICE = 2.5e6;
 
 typedef struct searching {
@@ -22,17 +22,27 @@ typedef struct searching {
     const layouts *start;
     int64_t nominal;
     layout_graph g;
-    state_memory memory;
-    int64_t limit; /* bytes of states; INT64_MAX: none */
+    process_memory memory;      /* with a limit */
+    int64_t limit;              /* bytes that a process may need; INT64_MAX: any */
+    double *costs;              /* of all states, without prices */
+    ARRAY(memory_price) prices; /* at the moments that needed the most */
     int *state;
-    int64_t *used; /* [groups] in the layouts that were made last */
-    double *price; /* [groups] */
     layout_search *result;
 } searching;
 
-static int64_t above(const searching *s, int64_t kept)
+static bool has_limit(const searching *s)
 {
-    return max_i64(0, kept - s->limit);
+    return s->program->search.limit > 0;
+}
+
+static int64_t above(const searching *s, int64_t needed)
+{
+    return max_i64(0, needed - s->limit);
+}
+
+static int64_t memory_of(searching *s, const layouts *l)
+{
+    return has_limit(s) ? process_memory_count(&s->memory, l) : 0;
 }
 
 static int64_t bytes_of_best(const layout_search *r)
@@ -40,9 +50,9 @@ static int64_t bytes_of_best(const layout_search *r)
     return r->found ? r->better_bytes : r->bytes;
 }
 
-static int64_t kept_by_best(const layout_search *r)
+static int64_t needed_by_best(const layout_search *r)
 {
-    return r->found ? r->better_kept : r->kept;
+    return r->found ? r->better_memory : r->memory;
 }
 
 /* Takes the layouts of a solution where they are nearer to the limit than the best ones so far, or as near and receive
@@ -52,9 +62,8 @@ static bool offer(searching *s)
     layouts made;
     layout_search *r = s->result;
     layout_graph_take(&s->g, s->state, &made);
-    const int64_t bytes = layouts_bytes(s->program, &made, s->g.tables.nominal),
-                  kept = state_memory_use(&s->memory, &made, s->used), excess = above(s, kept),
-                  least = above(s, kept_by_best(r));
+    const int64_t bytes = layouts_bytes(s->program, &made, s->g.tables.nominal), needed = memory_of(s, &made),
+                  excess = above(s, needed), least = above(s, needed_by_best(r));
     if (excess > least || (excess == least && bytes >= bytes_of_best(r))) {
         layouts_free(&made);
         return !excess;
@@ -64,7 +73,7 @@ static bool offer(searching *s)
     r->found = true;
     r->better = made;
     r->better_bytes = bytes;
-    r->better_kept = kept;
+    r->better_memory = needed;
     return !excess;
 }
 
@@ -79,11 +88,28 @@ static int64_t whole_bytes(const layout_graph *g, double bound, double of_limit)
     return exact > 0 ? (int64_t)ceil(fmin(exact, 0x1p62)) : 0;
 }
 
-/* paid: the most that prices of states may add up to. */
+/* paid: the most that prices may add up to. */
 static void build(searching *s, double paid)
 {
     layout_graph_build(&s->g, s->program, s->start, s->nominal, (double)s->result->bytes, paid);
     s->result->pinned = s->g.n_pinned;
+}
+
+/* The costs of all variables lie one behind the other. */
+static size_t count_costs(const searching *s)
+{
+    size_t n = 0;
+    for (int v = 0; v < min_sum_variables(s->g.problem); v++)
+        n += (size_t)min_sum_states(s->g.problem, v);
+    return n;
+}
+
+static void keep_costs(searching *s)
+{
+    const size_t n = count_costs(s);
+    s->costs = trama_alloc((n + 1) * sizeof *s->costs);
+    if (n)
+        memcpy(s->costs, min_sum_costs(s->g.problem, 0), n * sizeof *s->costs);
 }
 
 typedef enum { UNSOLVED, TOO_MUCH, FITS } solution;
@@ -102,62 +128,99 @@ static solution solve_for_bound(searching *s, double effort)
 {
     double bound, of_limit = 0;
     const solution found = solve(s, effort, &bound);
-    for (int k = 0; k < s->memory.n_groups; k++)
-        of_limit += s->price[k] > 0 ? s->price[k] * (double)s->limit : 0;
+    for (int i = 0; i < s->prices.n; i++)
+        of_limit += s->prices.at[i].price * (double)s->limit;
     s->result->bound = max_i64(s->result->bound, whole_bytes(&s->g, bound, of_limit));
     return found;
 }
 
+/* Sets the costs without prices, then adds the prices. */
+static void set_prices(searching *s)
+{
+    const size_t n = count_costs(s);
+    if (n)
+        memcpy(min_sum_costs(s->g.problem, 0), s->costs, n * sizeof *s->costs);
+    process_memory_price(&s->memory, &s->g, s->prices.n, s->prices.at);
+}
+
 static solution solve_at_prices(searching *s)
 {
-    state_memory_price(&s->memory, &s->g, s->price);
+    set_prices(s);
     return solve_for_bound(s, EFFORT_OF_A_PRICE);
 }
 
-/* Raises the prices in groups that keep too much. too_low [groups]: the prices before the last ones. */
-static bool raise_prices(searching *s, double *too_low)
+/* The price of a group at the moment that needs the most. A new moment begins with the group's highest price; where the
+ * group has enough of them, the last one serves. */
+static memory_price *price_at_peak(searching *s, int group)
+{
+    memory_price *last = NULL;
+    double highest = 0;
+    int n = 0;
+    for (int i = 0; i < s->prices.n; i++) {
+        if (s->prices.at[i].group != group)
+            continue;
+        last = &s->prices.at[i];
+        if (last->node == s->memory.peak[group])
+            return last;
+        highest = fmax(highest, last->price);
+        n++;
+    }
+    if (n < MOST_MOMENTS) {
+        last = ARRAY_PUSH(&s->prices);
+        *last = (memory_price){.group = group, .node = s->memory.peak[group], .price = highest / RAISE};
+    }
+    return last;
+}
+
+/* Raises the prices in groups that need too much. */
+static bool raise_prices(searching *s)
 {
     solution found = TOO_MUCH;
     for (int i = 0; i < PRICES && found == TOO_MUCH; i++) {
-        memcpy(too_low, s->price, (size_t)s->memory.n_groups * sizeof *too_low);
+        for (int k = 0; k < s->prices.n; k++)
+            s->prices.at[k].too_low = s->prices.at[k].price;
         for (int k = 0; k < s->memory.n_groups; k++)
-            if (s->used[k] > s->limit)
-                s->price[k] = s->price[k] > 0 ? RAISE * s->price[k] : FIRST_PRICE;
+            if (process_memory_peak(&s->memory, k) > s->limit) {
+                memory_price *at = price_at_peak(s, k);
+                at->price = at->price > 0 ? RAISE * at->price : FIRST_PRICE;
+            }
         found = solve_at_prices(s);
     }
     return found == FITS;
 }
 
-/* Leaves the lowest prices by which the limit was kept. */
-static void lower_prices(searching *s, double *too_low)
+/* Leaves lower prices by which the limit is kept, of those that were raised last. */
+static void lower_prices(searching *s)
 {
-    const int n = s->memory.n_groups;
-    double *enough = trama_alloc((size_t)n * sizeof *enough);
-    memcpy(enough, s->price, (size_t)n * sizeof *enough);
+    memory_price *at = s->prices.at;
+    for (int k = 0; k < s->prices.n; k++)
+        at[k].enough = at[k].price;
     for (int i = 0; i < PRICES_BETWEEN && !memory_is_short(); i++) {
-        for (int k = 0; k < n; k++)
-            s->price[k] = (too_low[k] + enough[k]) / 2;
-        memcpy(solve_at_prices(s) == FITS ? enough : too_low, s->price, (size_t)n * sizeof *enough);
+        for (int k = 0; k < s->prices.n; k++)
+            at[k].price = (at[k].too_low + at[k].enough) / 2;
+        const bool fits = solve_at_prices(s) == FITS;
+        for (int k = 0; k < s->prices.n; k++)
+            *(fits ? &at[k].enough : &at[k].too_low) = at[k].price;
     }
-    memcpy(s->price, enough, (size_t)n * sizeof *enough);
-    free(enough);
+    for (int k = 0; k < s->prices.n; k++)
+        at[k].price = at[k].enough;
 }
 
-/* The first solution kept too much. With prices the costs that must not be paid are so large that bounds are worse. */
+/* The first solution needed too much. With prices the costs that must not be paid are so large that bounds are worse.
+ */
 static void search_within(searching *s)
 {
-    double *too_low = trama_alloc((size_t)s->memory.n_groups * sizeof *too_low);
     layout_graph_free(&s->g);
-    build(s, LAST_PRICE * s->memory.n_groups * state_memory_whole(&s->memory));
-    if (raise_prices(s, too_low))
-        lower_prices(s, too_low);
-    state_memory_price(&s->memory, &s->g, s->price);
-    free(too_low);
+    build(s, LAST_PRICE * MOST_MOMENTS * s->memory.n_groups * process_memory_whole(&s->memory));
+    keep_costs(s);
+    if (raise_prices(s))
+        lower_prices(s);
+    set_prices(s);
 }
 
 static bool keeps_limit(const searching *s)
 {
-    return !above(s, kept_by_best(s->result));
+    return !above(s, needed_by_best(s->result));
 }
 
 /* The first solutions give the bound. They may count readers of one layout as too few bytes; the last one counts each
@@ -179,17 +242,12 @@ static void search(searching *s)
 
 void search_layouts(const trama_program *program, const layouts *start, int64_t nominal, layout_search *result)
 {
-    const int64_t any = complete_nominal(program, nominal), limit = program->search.state_bytes;
-    searching s = {.program = program,
-                   .start = start,
-                   .nominal = nominal,
-                   .memory = state_memory_of(program, start, any),
-                   .limit = limit ? limit : INT64_MAX,
-                   .result = result};
-    s.used = trama_alloc((size_t)s.memory.n_groups * sizeof *s.used);
-    s.price = trama_alloc((size_t)s.memory.n_groups * sizeof *s.price);
-    *result = (layout_search){.bytes = layouts_bytes(program, start, any)};
-    result->kept = state_memory_use(&s.memory, start, s.used);
+    const int64_t any = complete_nominal(program, nominal), limit = program->search.limit;
+    searching s = {
+        .program = program, .start = start, .nominal = nominal, .limit = limit ? limit : INT64_MAX, .result = result};
+    if (limit)
+        s.memory = process_memory_of(program, start, any, program->search.of_states);
+    *result = (layout_search){.bytes = layouts_bytes(program, start, any), .memory = memory_of(&s, start)};
     build(&s, 0);
     s.state = trama_alloc((size_t)(min_sum_variables(s.g.problem) + 1) * sizeof *s.state);
     if (!memory_is_short())
@@ -197,18 +255,23 @@ void search_layouts(const trama_program *program, const layouts *start, int64_t 
     result->fits = keeps_limit(&s);
     result->bound = min_i64(result->bound, bytes_of_best(result));
     free(s.state);
-    free(s.used);
-    free(s.price);
+    free(s.costs);
+    ARRAY_FREE(&s.prices);
     layout_graph_free(&s.g);
-    state_memory_free(&s.memory);
+    process_memory_free(&s.memory);
 }
 
-static trama_status too_many_states(const search_request *asked, int64_t kept)
+static trama_status too_much(const search_request *asked, int64_t needed)
 {
+    if (asked->of_states)
+        return trama_fail(asked->where, TRAMA_E_MEMORY,
+                          "search_layouts_within: a process may keep %lld bytes of states; no layouts were found by "
+                          "which it keeps fewer than %lld. Use more processes, or annotate fewer states",
+                          (long long)asked->limit, (long long)needed);
     return trama_fail(asked->where, TRAMA_E_MEMORY,
-                      "search_layouts_within: a process may keep %lld bytes of states; no layouts were found by which "
-                      "it keeps fewer than %lld. Use more processes, or annotate fewer states",
-                      (long long)asked->state_bytes, (long long)kept);
+                      "search_layouts_in_memory: a process may need %lld bytes at a time; no layouts were found by "
+                      "which it needs fewer than %lld. Use more processes, a smaller batch, or fewer annotations",
+                      (long long)asked->limit, (long long)needed);
 }
 
 trama_status search_if_asked(const trama_program *program, int64_t nominal, layouts *l)
@@ -221,7 +284,7 @@ trama_status search_if_asked(const trama_program *program, int64_t nominal, layo
     if (!found.fits && !asked->nearest && !memory_is_short()) {
         if (found.found)
             layouts_free(&found.better);
-        return too_many_states(asked, kept_by_best(&found));
+        return too_much(asked, needed_by_best(&found));
     }
     if (found.found) {
         layouts_free(l);

@@ -45,7 +45,7 @@ bool trama_completion_result(const trama_completion *completion, const trama_val
 
 /* The bytes that the process receives which receives most, in a run of all ops of the program, summed over the changes
  * of layout and over the ops that read neighbours: of the completed layouts, and a bound. No layouts that keep the
- * annotations, and the limit of trama_search_layouts_within, receive fewer than *bound, where no process does more work
+ * annotations, and the program's limit of memory, receive fewer than *bound, where no process does more work
  * for an op than the busiest one does for it now, axes split a dim in the mesh's order, terms are those of sums, a
  * product reads terms only where an op made them, and split forms of ops (trama_op.h) are as chosen.
  *
@@ -60,6 +60,10 @@ trama_status trama_completion_bytes(const trama_completion *completion, int64_t 
 /* The bytes of states on the process that keeps most, counted as trama_search_layouts_within limits them. E_ARGUMENT
  * for NULL, E_MEMORY. */
 trama_status trama_completion_state_bytes(const trama_completion *completion, int64_t *bytes);
+
+/* The bytes that the process with the most needs at a time, counted as trama_search_layouts_in_memory limits them.
+ * Errors as above. */
+trama_status trama_completion_memory_bytes(const trama_completion *completion, int64_t *bytes);
 
 TRAMA_API_END
 #endif

@@ -275,7 +275,7 @@ trama_status trama_order_at(trama_where where, trama_program *p, int n, const in
     return p->status;
 }
 
-static trama_status search(const char *call, trama_where where, trama_program *p, int64_t state_bytes)
+static trama_status search(const char *call, trama_where where, trama_program *p, int64_t limit, bool of_states)
 {
     if (!p)
         return trama_fail(where, TRAMA_E_ARGUMENT, "%s: the program is NULL", call);
@@ -283,13 +283,13 @@ static trama_status search(const char *call, trama_where where, trama_program *p
         return program_fail(p, where, TRAMA_E_UNSUPPORTED,
                             "%s: eager mode lays out each op as it comes; search in a compiled program", call),
                TRAMA_E_UNSUPPORTED;
-    p->search = (search_request){.asked = true, .state_bytes = state_bytes, .where = where};
+    p->search = (search_request){.asked = true, .limit = limit, .of_states = of_states, .where = where};
     return p->status;
 }
 
 trama_status trama_search_layouts_at(trama_where where, trama_program *p)
 {
-    return search("search_layouts", where, p, 0);
+    return search("search_layouts", where, p, 0, false);
 }
 
 trama_status trama_search_layouts_within_at(trama_where where, trama_program *p, int64_t state_bytes)
@@ -298,5 +298,14 @@ trama_status trama_search_layouts_within_at(trama_where where, trama_program *p,
         return program_fail(p, where, TRAMA_E_ARGUMENT, "search_layouts_within: %lld bytes of states; it must be > 0",
                             (long long)state_bytes),
                TRAMA_E_ARGUMENT;
-    return search("search_layouts_within", where, p, state_bytes);
+    return search("search_layouts_within", where, p, state_bytes, true);
+}
+
+trama_status trama_search_layouts_in_memory_at(trama_where where, trama_program *p, int64_t bytes)
+{
+    if (p && bytes <= 0)
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "search_layouts_in_memory: %lld bytes; it must be > 0",
+                            (long long)bytes),
+               TRAMA_E_ARGUMENT;
+    return search("search_layouts_in_memory", where, p, bytes, false);
 }

@@ -165,8 +165,9 @@ typedef struct start_splits {
 /* Completion searches for layouts with fewer bytes. */
 typedef struct search_request {
     bool asked;
-    int64_t state_bytes; /* that a process may keep; 0: no limit */
-    bool nearest;        /* where no layouts keep the limit, those that are nearest to it */
+    int64_t limit;  /* bytes that a process may need at a time; 0: any */
+    bool of_states; /* the limit counts states alone */
+    bool nearest;   /* where no layouts keep the limit, those that are nearest to it */
     trama_where where;
 } search_request;
 

@@ -209,9 +209,9 @@ void program_in_lines(const trama_program *program, program_lines *l)
     const size_t behind_order = l->words.n;
     if (program->search.asked)
         text_add(&l->words, "search layouts");
-    if (program->search.state_bytes)
-        text_add(&l->words, " within %lld B of states%s", (long long)program->search.state_bytes,
-                 program->search.nearest ? " or near it" : "");
+    if (program->search.limit)
+        text_add(&l->words, " within %lld B%s%s", (long long)program->search.limit,
+                 program->search.of_states ? " of states" : "", program->search.nearest ? " or near it" : "");
     if (program->start.nominal)
         text_add(&l->words, "%s%lld for any extent", program->search.asked ? ", " : "",
                  (long long)program->start.nominal);

@@ -186,12 +186,23 @@ trama_status trama_search_layouts_at(trama_where where, trama_program *program);
 /* The same among the layouts by which no process keeps more than state_bytes (> 0) of states: parameters, the state of
  * optimizers, and other states. A state counts with its largest piece on each process of its mesh, masked ones among
  * them. So a limit splits states where that moves the fewest bytes, as FSDP does for a large batch. Sums of merged
- * gradients, inputs, and buffers of runs do not count: trama_auto_options.memory_bytes limits these, too. The later of
- * two calls counts. E_ARGUMENT for other state_bytes. Completion fails with E_MEMORY where it finds no such layouts,
- * and says how many bytes those with the fewest take. */
+ * gradients, inputs, and buffers of runs do not count: trama_search_layouts_in_memory limits these, too. The latest
+ * call counts. E_ARGUMENT for other state_bytes. Completion fails with E_MEMORY where it finds no such layouts, and
+ * says how many bytes those with the fewest take. */
 #define trama_search_layouts_within(program, state_bytes)                                                              \
     trama_search_layouts_within_at(TRAMA_HERE, program, state_bytes)
 trama_status trama_search_layouts_within_at(trama_where where, trama_program *program, int64_t state_bytes);
+
+/* The same among the layouts by which no process needs more than `bytes` (> 0) at a time, of states and of other
+ * values. States and constants stay, and results that a target names. Another value is there from the op that makes it,
+ * an input from the start, to the last op that reads it or a copy of it, in the order of the program; a copy in another
+ * layout from its first reader to its last; views share the memory of what they show. So a limit splits what the
+ * gradients read, too, as sequence parallelism does. Ops of all targets count as if they ran in one run; where
+ * gradients are merged, the limit holds for plain steps and for micro-steps. Messages under way do not count; results
+ * that fusion leaves out do. trama_rehearse tells what a plan needs: for decoders the count is 0.78 to 0.99 of its
+ * states, inputs, and buffers needed at a time. Errors as above. */
+#define trama_search_layouts_in_memory(program, bytes) trama_search_layouts_in_memory_at(TRAMA_HERE, program, bytes)
+trama_status trama_search_layouts_in_memory_at(trama_where where, trama_program *program, int64_t bytes);
 
 /* ---- Annotations, read back and taken back ---- */
 

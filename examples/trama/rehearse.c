@@ -59,8 +59,8 @@ static const struct argp_option options[] = {
      0},
     {"memory", KEY_MEMORY, "MIB", 0, "of --auto: MiB of buffers that a rank may have [no limit]", 0},
     {"search", KEY_SEARCH, "MIB", OPTION_ARG_OPTIONAL,
-     "search for layouts that receive fewer bytes than those of the model; with MIB, among those by which a rank keeps "
-     "no more MiB of states",
+     "search for layouts that receive fewer bytes than those of the model; with MIB, among those by which a rank needs "
+     "no more MiB at a time",
      0},
     {"steps", KEY_STEPS, "N", 0, "runs of the model's step [1]", 0},
     {"plan-only", KEY_PLAN, NULL, 0, "plan one rank and simulate nothing; print the time of each phase", 0},
@@ -87,7 +87,7 @@ typedef struct order {
     bool search, no_starvz;
     int processes;  /* of the mesh; with --auto the mesh is NULL */
     int64_t memory; /* MiB, of --auto; 0: no limit */
-    int64_t states; /* MiB, of --search; 0: no limit */
+    int64_t within; /* MiB, of --search; 0: any */
     trama_rehearsal_options how;
     trama_mesh *mesh;
 } order;
@@ -180,7 +180,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_SEARCH:
         o->search = true;
-        o->states = text ? argument_integer(state, "--search", text, 1, 1 << 30) : 0;
+        o->within = text ? argument_integer(state, "--search", text, 1, 1 << 30) : 0;
         return 0;
     case KEY_TRACE:
         o->trace = text;
@@ -324,7 +324,7 @@ int command_rehearse(int argc, char **argv)
     model_train(&m);
     stop(&by.watch, GRADIENTS);
     if (o.search)
-        must(o.states ? trama_search_layouts_within(m.program, o.states << 20) : trama_search_layouts(m.program));
+        must(o.within ? trama_search_layouts_in_memory(m.program, o.within << 20) : trama_search_layouts(m.program));
     if (trama_program_status(m.program))
         fail("%s", trama_program_error(m.program));
     trama_rehearsal *made = NULL;

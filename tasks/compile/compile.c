@@ -135,7 +135,7 @@ static void map_processes(trama_executable *e)
     e->planning.map = map;
 }
 
-/* Gives the leaves that both programs read the layouts of plain training, which keep a limit of states. */
+/* Gives the leaves that both programs read the layouts of plain training, which keep the limit. */
 static void lay_leaves_as_plain(trama_executable *e)
 {
     for (int i = 0; i < e->plain.program->values.n; i++) {
@@ -148,7 +148,8 @@ static void lay_leaves_as_plain(trama_executable *e)
         layout.mask = mesh_mask(v->mesh, layout.mask);
         program_lay_out(v, layout);
     }
-    e->program->search.state_bytes = 0;
+    if (e->program->search.of_states) /* the merged program has more of them */
+        e->program->search.limit = 0;
 }
 
 /* Plain training has no split forms: their values would have numbers that other values have in the merged program. */

@@ -9,7 +9,7 @@
 
 #include "layout_graph.h"
 #include "layout_search.h"
-#include "state_memory.h"
+#include "process_memory.h"
 #include "suite.h"
 #include "trama_complete.h"
 #include "trama_composed.h"
@@ -68,7 +68,8 @@ static inline bool agrees(const layouts *l)
     return true;
 }
 
-/* The fewest bytes over all states of ops and values by which a process keeps at most `limit` bytes of states. */
+/* The fewest bytes over all states of ops and values by which a process needs at most `limit` bytes, counted as in the
+ * program's own limit. */
 static inline int64_t fewest(const layouts *start, int64_t limit, int64_t *tried)
 {
     layout_graph g;
@@ -84,7 +85,7 @@ static inline int64_t fewest(const layouts *start, int64_t limit, int64_t *tried
     do {
         layouts l;
         layout_graph_take(&g, state, &l);
-        if (agrees(&l) && layouts_state_bytes(p, &l, 64) <= limit) {
+        if (agrees(&l) && layouts_memory(p, &l, 64, p->search.of_states) <= limit) {
             least = min_i64(least, layouts_bytes(p, &l, 64));
             ++*tried;
         }

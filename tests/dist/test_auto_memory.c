@@ -91,8 +91,8 @@ START_TEST(a_search_is_narrowed_to_the_memory)
     ck_assert_int_lt(memory_of(table, "searched"), whole);
     trama_text_free(&table);
     ck_assert_msg(!trama_completion_create(p, 256, &c), "%s", trama_error());
-    ck_assert(!trama_completion_state_bytes(c, &kept));
-    ck_assert(p->search.state_bytes && kept <= p->search.state_bytes);
+    ck_assert(!trama_completion_memory_bytes(c, &kept));
+    ck_assert(p->search.limit && kept <= p->search.limit);
     trama_completion_destroy(&c);
     compare_with_one_device(256, "narrowed");
     trama_mesh_destroy(&mesh);
@@ -124,10 +124,12 @@ START_TEST(the_least_memory_is_told_and_is_enough)
 END_TEST
 
 /* The user's limit would be forgotten, one of an earlier choice is. */
-START_TEST(a_limit_of_states_is_refused_beside_a_choice)
+START_TEST(a_limit_of_memory_is_refused_beside_a_choice)
 {
     char *table = NULL;
     build(256, 16);
+    ck_assert(!trama_search_layouts_in_memory(p, 1 << 20));
+    ck_assert_int_eq(choose_within(0, &table), TRAMA_E_ARGUMENT);
     ck_assert(!trama_search_layouts_within(p, 1 << 20));
     ck_assert_int_eq(choose_within(0, &table), TRAMA_E_ARGUMENT);
     ck_assert_msg(strstr(trama_error(), "memory_bytes") && strstr(trama_error(), "test_auto_memory.c:"), "%s",
@@ -145,7 +147,7 @@ int main(void)
         split_states_compute_the_values_of_one_device,
         a_search_is_narrowed_to_the_memory,
         the_least_memory_is_told_and_is_enough,
-        a_limit_of_states_is_refused_beside_a_choice,
+        a_limit_of_memory_is_refused_beside_a_choice,
     };
     return suite_run("auto_memory", set_up, tear_down, tests, sizeof tests / sizeof *tests);
 }

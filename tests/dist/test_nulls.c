@@ -88,7 +88,9 @@ START_TEST(annotations)
     REFUSES(trama_order_at(W, p, 1, NULL));
     REFUSES(trama_search_layouts_at(W, NULL));
     REFUSES(trama_search_layouts_within_at(W, NULL, 1));
+    REFUSES(trama_search_layouts_in_memory_at(W, NULL, 1));
     REFUSES(trama_completion_state_bytes(NULL, NULL));
+    REFUSES(trama_completion_memory_bytes(NULL, NULL));
     trama_program_clear_error(p);
     PASSES(trama_reshard_at(W, NULL, mesh, "R,R"));
     SAYS(p, trama_reshard_at(W, x, NULL, "R,R"));

@@ -62,8 +62,8 @@ START_TEST(a_limit_of_states_is_kept_with_the_fewest_bytes)
         ck_assert_int_eq(trama_search_layouts_within(p, limited[i].limit), TRAMA_OK);
         compared c = compare_with_all(limited[i].name, limited[i].limit);
         const int64_t found = c.s.found ? c.s.better_bytes : c.s.bytes,
-                      kept = c.s.found ? layouts_state_bytes(p, &c.s.better, 64) : c.s.kept;
-        ck_assert_int_eq(kept, c.s.found ? c.s.better_kept : layouts_state_bytes(p, &c.start, 64));
+                      kept = c.s.found ? layouts_memory(p, &c.s.better, 64, true) : c.s.memory;
+        ck_assert_int_eq(kept, c.s.found ? c.s.better_memory : layouts_memory(p, &c.start, 64, true));
         if (limited[i].none) {
             ck_assert(!c.s.fits);
             ck_assert_int_le(c.s.bound, found);

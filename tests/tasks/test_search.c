@@ -18,13 +18,14 @@ static void start_with_batch(int64_t nominal)
 typedef struct outcome {
     double loss[STEPS];
     double w[20 * 17];
-    int64_t received, kept; /* bytes in a step; of states on a process */
+    int64_t received, kept, needed; /* bytes in a step; of states on a process; of all values at a time */
 } outcome;
 
 typedef struct way {
     bool searched;
-    int64_t within; /* bytes of states; 0: no limit */
-    double clip;    /* the norm; 0: none */
+    int64_t within;    /* bytes of states; 0: no limit */
+    int64_t in_memory; /* bytes at a time; 0: no limit */
+    double clip;       /* the norm; 0: none */
 } way;
 
 static outcome train_by(way how, const char *mesh, int k, int64_t nominal)
@@ -34,13 +35,15 @@ static outcome train_by(way how, const char *mesh, int k, int64_t nominal)
     start_with_batch(nominal);
     adam.clip_norm = how.clip > 0 ? how.clip : adam.clip_norm;
     network net = network_untrained(mesh, TRAMA_F64, 3, small_sizes);
-    for (int l = 0; l < net.n && how.within; l++) /* else they are annotated as whole */
+    for (int l = 0; l < net.n && (how.within || how.in_memory); l++) /* else they are annotated as whole */
         demand(trama_annotation_clear(net.w[l]) != NULL, "%s", trama_program_error(net.program));
     net = network_trained_by(net, &adam);
     if (k > 1)
         demand(trama_gradient_merge(net.train, k, TRAMA_MERGE_AVG) != NULL, "%s", trama_program_error(net.program));
     if (how.within)
         must(trama_search_layouts_within(net.program, how.within));
+    else if (how.in_memory)
+        must(trama_search_layouts_in_memory(net.program, how.in_memory));
     else if (how.searched)
         must(trama_search_layouts(net.program));
     net.e = compile(net.program);
@@ -57,6 +60,7 @@ static outcome train_by(way how, const char *mesh, int k, int64_t nominal)
     must(trama_completion_create(net.program, nominal, &c));
     must(trama_completion_bytes(c, &o.received, NULL));
     must(trama_completion_state_bytes(c, &o.kept));
+    must(trama_completion_memory_bytes(c, &o.needed));
     demand(trama_completion_layout(c, net.x, &layout), "x has no layout");
     demand(!strchr(mesh, '=') || (layout.axis[0].kind == TRAMA_SPLIT && layout.axis[0].dim == 0),
            "the annotation of x is lost");
@@ -111,6 +115,22 @@ START_TEST(a_limit_of_states_changes_no_numbers)
                        "%s: %" PRId64 " bytes of states, and %" PRId64 " without a limit", cases[i].mesh, parts.kept,
                        whole.kept);
             }
+}
+END_TEST
+
+/* The batch of 256 takes most of the memory. */
+START_TEST(a_limit_of_memory_changes_no_numbers)
+{
+    static const char *const meshes[] = {"dp=2", "dp=3", "dp=2,mp=2"};
+    for (int i = 0; i < 3; i++)
+        for (int k = 1; k <= 2; k++) {
+            const outcome whole = train_by((way){.searched = true}, meshes[i], k, 256);
+            const int64_t limit = whole.needed * (k > 1 ? 22 : 19) / 20; /* sums of merged gradients stay whole */
+            const outcome parts = train_by((way){.in_memory = limit}, meshes[i], k, 256);
+            expect_equal(&parts, &whole, meshes[i], k);
+            demand(parts.needed <= limit, "%s: %" PRId64 " bytes of memory, and %" PRId64 " without a limit", meshes[i],
+                   parts.needed, whole.needed);
+        }
 }
 END_TEST
 
@@ -193,6 +213,7 @@ int main(void)
     const TTest *tests[] = {
         searched_layouts_train_alike_with_fewer_bytes,
         a_limit_of_states_changes_no_numbers,
+        a_limit_of_memory_changes_no_numbers,
         chosen_layouts_train_as_one_device,
         two_runs_of_a_search_have_equal_bits,
         a_limit_that_no_layouts_keep_is_refused,

@@ -31,7 +31,8 @@ int min_sum_variable(min_sum *m, int n);
 int min_sum_variables(const min_sum *m); /* their number */
 int min_sum_pairs(const min_sum *m);
 
-/* The number of a variable's states, and their costs, 0 at first; the address is valid until the next variable. */
+/* The number of a variable's states, and their costs, 0 at first. Those of all variables lie one behind the other. The
+ * address is valid until the next variable. */
 int min_sum_states(const min_sum *m, int variable);
 double *min_sum_costs(min_sum *m, int variable);
 

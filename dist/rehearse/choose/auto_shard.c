@@ -27,10 +27,10 @@ typedef struct attempt {
     bool splits_weights;    /* by columns along the last axis; the inputs along the others */
     bool pairs_only;        /* of the weights those whose columns meet the rows of another one */
     bool searched;
-    int64_t state_bytes; /* of a search: that a process may keep; 0: no limit */
+    int64_t limit;       /* of a search: bytes that a process may need at a time; 0: any */
     trama_status status; /* E_LAYOUT: the program has no such layouts */
     int64_t bytes, bound, memory;
-    int64_t kept; /* bytes of states */
+    int64_t needed; /* bytes at a time, as the limit counts them */
     double seconds;
 } attempt;
 
@@ -49,7 +49,8 @@ static void start_on(auto_shard *s, const attempt *a)
     p->start.mesh = a->mesh;
     p->start.nominal = s->o.nominal;
     p->start.at.n = 0;
-    p->search = (search_request){a->searched, a->state_bytes, a->state_bytes > 0, s->target->where};
+    p->search =
+        (search_request){.asked = a->searched, .limit = a->limit, .nearest = a->limit > 0, .where = s->target->where};
     if (!a->mesh)
         return;
     const unsigned all = (1u << a->mesh->ndim) - 1, last = a->splits_weights ? 1u << (a->mesh->ndim - 1) : 0;
@@ -145,7 +146,7 @@ static trama_status count_bytes(const auto_shard *s, attempt *a)
         return status;
     status = trama_completion_bytes(c, &a->bytes, &a->bound);
     if (!status)
-        status = trama_completion_state_bytes(c, &a->kept);
+        status = trama_completion_memory_bytes(c, &a->needed);
     trama_completion_destroy(&c);
     return status;
 }
@@ -177,15 +178,15 @@ static bool has_memory(const auto_shard *s, const attempt *a)
     return !s->o.memory_bytes || a->memory <= s->o.memory_bytes;
 }
 
-/* Searches again where a rank would have too much, with as much less for states, or as few as can be. Buffers of a run
- * may then be others, so it does so some times. */
+/* Searches again where a rank would have too much, within the same part of the bytes that the limit counts. A plan's
+ * buffers are more than that, so it does so some times. */
 static trama_status try(auto_shard *s, attempt *a)
 {
     trama_status status = rehearse(s, a);
     bool helps = true;
     for (int i = 0; i < NARROWED && helps && !status && a->searched && !has_memory(s, a); i++) {
         attempt within = *a;
-        within.state_bytes = max_i64(1, a->kept - (a->memory - s->o.memory_bytes));
+        within.limit = max_i64(1, (int64_t)((double)a->needed * (double)s->o.memory_bytes / (double)a->memory));
         status = rehearse(s, &within);
         if (status == TRAMA_E_LAYOUT)
             return TRAMA_OK; /* of the layouts before */
@@ -361,10 +362,10 @@ trama_status trama_auto_shard(trama_target *target, const trama_cluster *cluster
             "trama_auto_shard: eager mode lays out each op as it comes; choose layouts in a compiled program");
     trama_status status = read_options(cluster, options, &s.o);
     const search_request *search = &s.program->search;
-    if (!status && search->state_bytes && !search->nearest)
+    if (!status && search->limit && !search->nearest)
         status = trama_fail(search->where, TRAMA_E_ARGUMENT,
-                            "trama_auto_shard: the program has a limit of states (search_layouts_within); it chooses "
-                            "within memory_bytes instead");
+                            "trama_auto_shard: the program has a limit of memory (search_layouts_within or "
+                            "search_layouts_in_memory); call search_layouts in its place, and set memory_bytes");
     const int ordered = s.program->order.n;
     if (!status && ordered && s.o.processes > ordered)
         status =

@@ -28,7 +28,7 @@ typedef struct trama_auto_options {
  *   split states    a mesh dp=N; the inputs as for data parallel, and dim 0 of trained states of two dims and more.
  *                   A process keeps and updates its part of a state, and completion says how ops read the others
  *   searched        the start of data parallel on meshes dp=N and dp=A,mp=B, then trama_search_layouts; where a rank
- *                   would have more than memory_bytes, trama_search_layouts_within as much less for states
+ *                   would have more than memory_bytes, trama_search_layouts_in_memory within less
  *
  * Of a program with annotations it compares the layouts as annotated with the searched ones on the same meshes;
  * options.processes is then the most ranks that take part. A way for which the program has no layouts is left out.
@@ -43,7 +43,7 @@ typedef struct trama_auto_options {
  * many rehearsals, each of which plans all ranks, and with memory_bytes of up to three more for a searched way.
  *
  * Errors leave the program and *table as they were: E_ARGUMENT for NULL, options out of range, more processes than
- * trama_order has places for, and a program with a limit by trama_search_layouts_within, which memory_bytes replaces;
+ * trama_order has places for, and a program with a limit of memory, which memory_bytes replaces;
  * E_UNSUPPORTED in eager mode; E_LAYOUT, E_ORDER and others of trama_rehearse; E_MEMORY, also where no way has memory
  * enough. */
 trama_status trama_auto_shard(trama_target *target, const trama_cluster *cluster, const trama_auto_options *options,
