@@ -181,6 +181,12 @@ static double reads_element(class_tables *t, const table_key *key, int i, int k)
     return cost;
 }
 
+/* Whether a state has as many copies as there may be. */
+static bool has_all_copies(const copy_states *c, int state)
+{
+    return c->copies == 0 || c->copied_as[state][c->copies - 1] >= 0;
+}
+
 static double element(class_tables *t, const table_key *key, int i, int k)
 {
     const layout_classes *from = key->from, *to = key->to;
@@ -201,13 +207,29 @@ static double element(class_tables *t, const table_key *key, int i, int k)
 static bool same_key(const table_key *a, const table_key *b)
 {
     return a->kind == b->kind && a->from == b->from && a->to == b->to && a->old_terms == b->old_terms &&
-           a->of->dtype == b->of->dtype && trama_shape_equal(a->of->shape, b->of->shape);
+           a->sharing == b->sharing && a->of->dtype == b->of->dtype && trama_shape_equal(a->of->shape, b->of->shape);
+}
+
+/* Fills a table; one with shares from the one without. */
+static void fill(class_tables *t, const table_key *key, int rows, int columns, double *at)
+{
+    table_key whole = *key;
+    whole.sharing = 0;
+    const double *full = key->sharing ? class_table(t, &whole) : NULL;
+    for (int i = 0; i < rows; i++) {
+        const bool shares = full && has_all_copies(key->from, i);
+        for (int k = 0; k < columns; k++) {
+            const size_t place = (size_t)i * (size_t)columns + (size_t)k;
+            at[place] = full ? full[place] : element(t, key, i, k);
+            at[place] /= shares && at[place] < t->forbidden ? key->sharing : 1;
+        }
+    }
 }
 
 const double *class_table(class_tables *t, const table_key *key)
 {
     uint64_t hash = hash_address(hash_address(hash_word(HASH_START, key->kind), key->from), key->to);
-    hash = hash_word(hash_word(hash, key->of->dtype), key->old_terms);
+    hash = hash_word(hash_word(hash_word(hash, key->of->dtype), key->old_terms), (uint64_t)key->sharing);
     for (int d = 0; d < key->of->shape.ndim; d++)
         hash = hash_word(hash, (uint64_t)key->of->shape.dim[d]);
     for (int probe = 0, i; (i = hash_table_find(&t->tables_by_content, hash, &probe)) >= 0;)
@@ -219,9 +241,7 @@ const double *class_table(class_tables *t, const table_key *key)
                                                    : ((const layout_classes *)key->to)->layouts.n;
     struct class_table *made = trama_alloc(sizeof *made);
     *made = (struct class_table){*key, trama_alloc((size_t)rows * (size_t)columns * sizeof(double))};
-    for (int i = 0; i < rows; i++)
-        for (int k = 0; k < columns; k++)
-            made->at[(size_t)i * (size_t)columns + (size_t)k] = element(t, key, i, k);
+    fill(t, key, rows, columns, made->at);
     hash_table_add(&t->tables_by_content, hash, t->tables.n);
     *ARRAY_PUSH(&t->tables) = made;
     return made->at;

@@ -62,6 +62,7 @@ typedef struct table_key {
     const void *from, *to;
     const trama_value *of; /* of whose shape and type the bytes are */
     bool old_terms;        /* bytes: layouts with terms that `from` lacks are forbidden */
+    int sharing;           /* TABLE_READS, above 1: beside all copies a reader pays one part in so many */
 } table_key;
 
 /* Row-major; the tables keep it. */

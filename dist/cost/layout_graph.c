@@ -120,11 +120,12 @@ static void join(layout_graph *g, int first, const layout_classes *from, int sec
                                              .scale = 1});
 }
 
-/* Each reader beside the copies pays 1/(n-k) of its bytes, since so many of n readers may share them: each of k copies
- * has a reader. */
-static double share_of(int readers, int copies)
+/* Beside all k copies each of n readers pays one part in n-k of its bytes, since so many may share them: each copy has
+ * a reader. With fewer copies it pays in full: where readers need fewer layouts, the state with these as copies has
+ * their bytes. */
+static int sharing(int readers, int copies)
 {
-    return readers - copies > 1 ? 1.0 / (readers - copies) : 1;
+    return readers - copies > 1 ? readers - copies : 0;
 }
 
 /* A variable reads a value in one of the classes. old_terms: it takes terms only where the value has them. */
@@ -136,15 +137,18 @@ static void join_reader(layout_graph *g, const trama_value *v, int variable, con
              &(table_key){.kind = TABLE_BYTES, .from = at->classes, .to = read, .of = v, .old_terms = old_terms});
         return;
     }
-    const table_key key = {.kind = TABLE_READS, .from = at->copies, .to = read, .of = v, .old_terms = old_terms};
+    table_key key = {.kind = TABLE_READS, .from = at->copies, .to = read, .of = v, .old_terms = old_terms};
+    const double *full = class_table(&g->tables, &key);
+    key.sharing = sharing(g->readers[v->id], at->copies->copies);
     min_sum_join(g->problem, &(min_sum_pair){.first = at->holds,
                                              .second = variable,
                                              .rows = at->copies->n,
                                              .columns = read->layouts.n,
                                              .table = class_table(&g->tables, &key),
+                                             .full = full,
                                              .row = at->copies->self,
                                              .column = read->of,
-                                             .scale = share_of(g->readers[v->id], at->copies->copies)});
+                                             .scale = 1});
 }
 
 /* By value id. */

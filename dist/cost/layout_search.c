@@ -235,7 +235,7 @@ static void search(searching *s)
             s->result->bound = without_limit; /* prices that are not enough raise the others without end */
     }
     if (bytes_of_best(s->result) > s->result->bound && !memory_is_short()) {
-        min_sum_scale_fully(s->g.problem);
+        min_sum_count_fully(s->g.problem);
         solve(s, EFFORT, &ignored);
     }
 }

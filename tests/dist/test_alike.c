@@ -56,7 +56,7 @@ static int add_variable(min_sum *m, const double *costs)
 
 static void join(min_sum *m, int first, int second, const double *table)
 {
-    min_sum_join(m, &(min_sum_pair){first, second, STATES, STATES, table, self, self, 1});
+    min_sum_join(m, &(min_sum_pair){first, second, STATES, STATES, table, NULL, self, self, 1});
 }
 
 static min_sum *problem_of(const ladder *l)
@@ -72,7 +72,7 @@ static min_sum *problem_of(const ladder *l)
         const int b = add_variable(m, l->b[place_of(l, layer)]);
         if (layer < l->layers - 1)
             join(m, b - 1, b, l->bb[0]);
-        min_sum_join(m, &(min_sum_pair){2 * layer, b, STATES, CLASSES, l->fb[0], self, class_of_b, HALF});
+        min_sum_join(m, &(min_sum_pair){2 * layer, b, STATES, CLASSES, l->fb[0], NULL, self, class_of_b, HALF});
     }
     return m;
 }

@@ -43,6 +43,16 @@ static trama_value *shared(void)
                      trama_sum_over(x, 1, columns, false));
 }
 
+/* Five readers in three layouts: one is whole, one has columns. */
+static trama_value *many_readers(void)
+{
+    trama_value *x = trama_exp(input("x", TRAMA_SHAPE(6, 6), "S(0)"));
+    trama_value *sum = trama_add(trama_relu(x), trama_add(trama_sin(x), trama_cos(x)));
+    trama_shard(trama_matmul(x, input("w", TRAMA_SHAPE(6, 40), "S(1)")), mesh, "S(1)");
+    trama_shard(trama_sum_over(x, TRAMA_DIMS(0), false), mesh, "S(0)");
+    return trama_shard(sum, mesh, "S(0)");
+}
+
 static trama_value *terms(void)
 {
     trama_value *y = trama_matmul(input("x", TRAMA_SHAPE(4, 6), "S(1)"), input("w", TRAMA_SHAPE(6, 4), "S(0)"));
@@ -101,6 +111,7 @@ static const struct {
     {"two products", "2", two_products},
     {"shared", "3", shared},
     {"shared with weights", "[2,1]", shared},
+    {"many readers", "2", many_readers},
     {"terms", "2", terms},
     {"windows", "2", windows},
     {"a stencil", "4", stencil},

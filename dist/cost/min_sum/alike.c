@@ -133,13 +133,13 @@ static void add_costs_within(alike *a, const min_sum_pair *p)
 /* Makes the pair of a kind, without messages. */
 static void add_kind(alike *a, const min_sum_pair *p, bool turned)
 {
-    min_sum_pair made = *p;
-    made.first = a->of[p->first];
-    made.second = a->of[p->second];
+    const int first = a->of[p->first], second = a->of[p->second];
+    const min_sum_pair straight = {first, second, p->rows, p->columns, p->table, NULL, p->row, p->column, p->scale};
     if (turned)
-        made =
-            (min_sum_pair){made.second, made.first, p->columns, p->rows, turn_table(a, p), p->column, p->row, p->scale};
-    min_sum_join(a->m, &made);
+        min_sum_join(a->m, &(min_sum_pair){second, first, p->columns, p->rows, turn_table(a, p), NULL, p->column,
+                                           p->row, p->scale});
+    else
+        min_sum_join(a->m, &straight);
 }
 
 /* A pair has the costs and the messages of all that it stands for together. */

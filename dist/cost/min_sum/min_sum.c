@@ -73,10 +73,12 @@ void min_sum_join(min_sum *m, const min_sum_pair *pair)
     m->variables.at[pair->second].n_before++;
 }
 
-void min_sum_scale_fully(min_sum *m)
+void min_sum_count_fully(min_sum *m)
 {
-    for (int i = 0; i < m->pairs.n; i++)
-        m->pairs.at[i].p.scale = 1;
+    for (int i = 0; i < m->pairs.n; i++) {
+        min_sum_pair *p = &m->pairs.at[i].p;
+        p->table = p->full ? p->full : p->table;
+    }
 }
 
 /* ---- Branches ---- */

@@ -18,6 +18,7 @@ typedef struct min_sum_pair {
     int first, second;
     int rows, columns;
     const double *table;     /* [rows, columns] row-major */
+    const double *full;      /* the same shape, for min_sum_count_fully; NULL: as the table */
     const int *row, *column; /* [states of first], [states of second] */
     double scale;
 } min_sum_pair;
@@ -38,8 +39,8 @@ double *min_sum_costs(min_sum *m, int variable);
 
 void min_sum_join(min_sum *m, const min_sum_pair *pair);
 
-/* Sets the scales of all pairs to 1. */
-void min_sum_scale_fully(min_sum *m);
+/* Takes the full table of each pair. */
+void min_sum_count_fully(min_sum *m);
 
 /* Improves the states [variables] that are given, and returns a lower bound of all sums. *sum is that of the states. It
  * passes messages to and fro `rounds` times, and more often as long as bound and sum come nearer to each other. Where
