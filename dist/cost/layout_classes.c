@@ -83,13 +83,13 @@ static bool is_made_as(const copy_states *c, int made, int needed)
 
 static void add_states(copy_states *c, int made)
 {
-    const int n = c->copies > 0 ? c->needed->layouts.n : 0;
+    const int n = c->most_copies > 0 ? c->needed->layouts.n : 0;
     add_state(c, made, -1, -1);
     for (int i = 0; i < n; i++) {
         if (is_made_as(c, made, i))
             continue;
         add_state(c, made, i, -1);
-        for (int k = i + 1; k < n && c->copies > 1; k++)
+        for (int k = i + 1; k < n && c->most_copies > 1; k++)
             if (!is_made_as(c, made, k))
                 add_state(c, made, i, k);
     }
@@ -102,11 +102,11 @@ const copy_states *copies_between(class_tables *t, int copies, const layout_clas
         hash_word(hash_address(hash_address(hash_address(HASH_START, made), rest), needed), (uint64_t)copies);
     for (int probe = 0, i; (i = hash_table_find(&t->copies_by_content, hash, &probe)) >= 0;)
         if (t->copies.at[i]->made == made && t->copies.at[i]->rest == rest && t->copies.at[i]->needed == needed &&
-            t->copies.at[i]->copies == copies)
+            t->copies.at[i]->most_copies == copies)
             return t->copies.at[i];
     const int most = made->layouts.n * count_copy_states(copies, needed->layouts.n);
     copy_states *c = trama_alloc(sizeof *c);
-    *c = (copy_states){.made = made, .rest = rest, .needed = needed, .copies = copies, .self = numbers(most)};
+    *c = (copy_states){.made = made, .rest = rest, .needed = needed, .most_copies = copies, .self = numbers(most)};
     c->made_as = trama_alloc((size_t)most * sizeof *c->made_as);
     c->copied_as = trama_alloc((size_t)most * sizeof *c->copied_as);
     for (int i = 0; i < made->layouts.n; i++)
@@ -184,7 +184,7 @@ static double reads_element(class_tables *t, const table_key *key, int i, int k)
 /* Whether a state has as many copies as there may be. */
 static bool has_all_copies(const copy_states *c, int state)
 {
-    return c->copies == 0 || c->copied_as[state][c->copies - 1] >= 0;
+    return c->most_copies == 0 || c->copied_as[state][c->most_copies - 1] >= 0;
 }
 
 static double element(class_tables *t, const table_key *key, int i, int k)
@@ -210,20 +210,24 @@ static bool same_key(const table_key *a, const table_key *b)
            a->sharing == b->sharing && a->of->dtype == b->of->dtype && trama_shape_equal(a->of->shape, b->of->shape);
 }
 
-/* Fills a table; one with shares from the one without. */
 static void fill(class_tables *t, const table_key *key, int rows, int columns, double *at)
+{
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < columns; k++)
+            at[(size_t)i * (size_t)columns + (size_t)k] = element(t, key, i, k);
+}
+
+/* The same as parts, in states with all copies. */
+static void fill_shared(class_tables *t, const table_key *key, int rows, int columns, double *at)
 {
     table_key whole = *key;
     whole.sharing = 0;
-    const double *full = key->sharing ? class_table(t, &whole) : NULL;
-    for (int i = 0; i < rows; i++) {
-        const bool shares = full && has_all_copies(key->from, i);
-        for (int k = 0; k < columns; k++) {
-            const size_t place = (size_t)i * (size_t)columns + (size_t)k;
-            at[place] = full ? full[place] : element(t, key, i, k);
-            at[place] /= shares && at[place] < t->forbidden ? key->sharing : 1;
+    memcpy(at, class_table(t, &whole), (size_t)rows * (size_t)columns * sizeof *at);
+    for (int i = 0; i < rows; i++)
+        for (int k = 0; k < columns && has_all_copies(key->from, i); k++) {
+            double *cost = &at[(size_t)i * (size_t)columns + (size_t)k];
+            *cost /= *cost < t->forbidden ? key->sharing : 1;
         }
-    }
 }
 
 const double *class_table(class_tables *t, const table_key *key)
@@ -241,7 +245,7 @@ const double *class_table(class_tables *t, const table_key *key)
                                                    : ((const layout_classes *)key->to)->layouts.n;
     struct class_table *made = trama_alloc(sizeof *made);
     *made = (struct class_table){*key, trama_alloc((size_t)rows * (size_t)columns * sizeof(double))};
-    fill(t, key, rows, columns, made->at);
+    (key->sharing ? fill_shared : fill)(t, key, rows, columns, made->at);
     hash_table_add(&t->tables_by_content, hash, t->tables.n);
     *ARRAY_PUSH(&t->tables) = made;
     return made->at;

@@ -18,10 +18,10 @@ int class_of_layout(layout_list *list, const trama_layout *layout);
 enum { MOST_COPIES = 2 };
 
 /* The states of a value that ops read: a layout in which it is made; where `rest` is not NULL the one layout in which
- * it rests besides; and copies in so many further layouts, or in fewer. */
+ * it rests besides; and copies in at most `most_copies` further layouts. */
 typedef struct copy_states {
     const layout_classes *made, *rest, *needed;
-    int copies;
+    int most_copies;
     int n, *made_as, (*copied_as)[MOST_COPIES]; /* [n] classes; copied_as -1: there is no such copy, or second copy */
     int *self;                                  /* [n] 0, 1, ... */
 } copy_states;
@@ -42,7 +42,7 @@ void class_tables_free(class_tables *t);
 /* Classes whose states are the layouts of the list, which is taken over. */
 const layout_classes *classes_of_list(class_tables *t, const trama_mesh *mesh, layout_list *list);
 
-/* How many states there are with one layout to be made in, at most. */
+/* The most states for one layout in which the value is made. */
 int count_copy_states(int copies, int needed);
 
 const copy_states *copies_between(class_tables *t, int copies, const layout_classes *made, const layout_classes *rest,
@@ -62,7 +62,7 @@ typedef struct table_key {
     const void *from, *to;
     const trama_value *of; /* of whose shape and type the bytes are */
     bool old_terms;        /* bytes: layouts with terms that `from` lacks are forbidden */
-    int sharing;           /* TABLE_READS, above 1: beside all copies a reader pays one part in so many */
+    int sharing;           /* TABLE_READS, above 1: beside all copies a reader pays 1/sharing of the cost */
 } table_key;
 
 /* Row-major; the tables keep it. */

@@ -6,7 +6,7 @@
 
 enum {
     MOST_OF_A_VALUE = 256,  /* layouts of an input or a state; one with more lies as before */
-    MOST_COPY_STATES = 1024 /* of a value with more no copies are held: each reader pays a share */
+    MOST_COPY_STATES = 1024 /* a value has fewer copies where it would have more */
 };
 
 /* ---- Which values are free ---- */
@@ -120,9 +120,9 @@ static void join(layout_graph *g, int first, const layout_classes *from, int sec
                                              .scale = 1});
 }
 
-/* Beside all k copies each of n readers pays one part in n-k of its bytes, since so many may share them: each copy has
- * a reader. With fewer copies it pays in full: where readers need fewer layouts, the state with these as copies has
- * their bytes. */
+/* Beside all k copies each of n readers pays 1/(n-k) of its bytes, since n-k may share them: each copy has a reader. Of
+ * 5 readers beside 2 copies each pays a third. With fewer copies it pays in full: where readers need fewer layouts, the
+ * state with these as copies has their bytes. */
 static int sharing(int readers, int copies)
 {
     return readers - copies > 1 ? readers - copies : 0;
@@ -139,7 +139,7 @@ static void join_reader(layout_graph *g, const trama_value *v, int variable, con
     }
     table_key key = {.kind = TABLE_READS, .from = at->copies, .to = read, .of = v, .old_terms = old_terms};
     const double *full = class_table(&g->tables, &key);
-    key.sharing = sharing(g->readers[v->id], at->copies->copies);
+    key.sharing = sharing(g->readers[v->id], at->copies->most_copies);
     min_sum_join(g->problem, &(min_sum_pair){.first = at->holds,
                                              .second = variable,
                                              .rows = at->copies->n,
@@ -164,7 +164,7 @@ static int most_copies(int readers, int made, int needed)
     int copies = readers - 1 < MOST_COPIES ? readers - 1 : MOST_COPIES;
     while (copies > 0 && (int64_t)made * count_copy_states(copies, needed) > MOST_COPY_STATES)
         copies--;
-    return copies > 0 && needed > 0 ? copies : 0;
+    return needed > 0 ? copies : 0;
 }
 
 /* Makes the variable of a value's copies. It is made by variable `maker` in one of the classes; rest: where it rests
@@ -320,7 +320,7 @@ void layout_graph_build(layout_graph *g, const trama_program *program, const lay
                         .pinned = trama_alloc(n_values),
                         .rules = complete_rules(program, nominal),
                         .tables = {.nominal = complete_nominal(program, nominal),
-                                   .of_change = COST_OF_OTHER + 1e-12 * bytes,
+                                   .of_change = COST_OF_OTHER + 1e-12 * bytes, /* above rounding of such sums */
                                    .forbidden = forbidden}};
     demands d = {.needed = trama_alloc(n_values * sizeof *d.needed),
                  .last = trama_alloc(n_values * sizeof *d.last),

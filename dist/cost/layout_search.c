@@ -9,13 +9,13 @@
 #include "split_form.h"
 
 enum { ROUNDS = 32 };
-static const double TOLERANCE = 0.5, EFFORT = 1e8; /* bytes; visits of elements of tables */
+static const double TOLERANCE = 0.5, EFFORT = 1e8; /* bytes; as min_sum_solve counts */
 
 /* Prices of a byte of memory, in received bytes: to split a value costs about as many as it has. The first price is
  * low, each further one RAISE times as high. Between the last one that is too low and the one that is not some more are
  * tried. */
 enum { PRICES = 12, PRICES_BETWEEN = 6, RAISE = 4, MOST_MOMENTS = 4 /* of a group of processes */ };
-static const double FIRST_PRICE = 1.0 / 64, LAST_PRICE = 65536, EFFORT_OF_A_PRICE = 2.5e6;
+static const double FIRST_PRICE = 1.0 / 64, LAST_PRICE = 65536 /* after PRICES */, EFFORT_OF_A_PRICE = 2.5e6;
 
 typedef struct searching {
     const trama_program *program;
@@ -95,23 +95,6 @@ static void build(searching *s, double paid)
     s->result->pinned = s->g.n_pinned;
 }
 
-/* The costs of all variables lie one behind the other. */
-static size_t count_costs(const searching *s)
-{
-    size_t n = 0;
-    for (int v = 0; v < min_sum_variables(s->g.problem); v++)
-        n += (size_t)min_sum_states(s->g.problem, v);
-    return n;
-}
-
-static void keep_costs(searching *s)
-{
-    const size_t n = count_costs(s);
-    s->costs = trama_alloc((n + 1) * sizeof *s->costs);
-    if (n)
-        memcpy(s->costs, min_sum_costs(s->g.problem, 0), n * sizeof *s->costs);
-}
-
 typedef enum { UNSOLVED, TOO_MUCH, FITS } solution;
 
 static solution solve(searching *s, double effort, double *bound)
@@ -123,7 +106,7 @@ static solution solve(searching *s, double effort, double *bound)
     return offer(s) ? FITS : TOO_MUCH;
 }
 
-/* The same for the bound: what the limit would cost at the prices is taken from the least sum (Everett 1963). */
+/* The same for the bound: the cost of the limit at the prices is taken from the least sum (Everett 1963). */
 static solution solve_for_bound(searching *s, double effort)
 {
     double bound, of_limit = 0;
@@ -137,9 +120,7 @@ static solution solve_for_bound(searching *s, double effort)
 /* Sets the costs without prices, then adds the prices. */
 static void set_prices(searching *s)
 {
-    const size_t n = count_costs(s);
-    if (n)
-        memcpy(min_sum_costs(s->g.problem, 0), s->costs, n * sizeof *s->costs);
+    min_sum_restore_costs(s->g.problem, s->costs);
     process_memory_price(&s->memory, &s->g, s->prices.n, s->prices.at);
 }
 
@@ -149,27 +130,26 @@ static solution solve_at_prices(searching *s)
     return solve_for_bound(s, EFFORT_OF_A_PRICE);
 }
 
-/* The price of a group at the moment that needs the most. A new moment begins with the group's highest price; where the
- * group has enough of them, the last one serves. */
-static memory_price *price_at_peak(searching *s, int group)
+/* Raises the price of a group at the moment that needs the most. A new moment begins with the group's highest price;
+ * where the group has enough of them, the last one serves. */
+static void raise_price(searching *s, int group)
 {
     memory_price *last = NULL;
     double highest = 0;
     int n = 0;
-    for (int i = 0; i < s->prices.n; i++) {
-        if (s->prices.at[i].group != group)
-            continue;
-        last = &s->prices.at[i];
-        if (last->node == s->memory.peak[group])
-            return last;
-        highest = fmax(highest, last->price);
-        n++;
-    }
-    if (n < MOST_MOMENTS) {
+    for (int i = 0; i < s->prices.n && (!last || last->node != s->memory.peak[group].node); i++)
+        if (s->prices.at[i].group == group) {
+            last = &s->prices.at[i];
+            highest = fmax(highest, last->price);
+            n++;
+        }
+    if ((!last || last->node != s->memory.peak[group].node) && n < MOST_MOMENTS) {
         last = ARRAY_PUSH(&s->prices);
-        *last = (memory_price){.group = group, .node = s->memory.peak[group], .price = highest / RAISE};
+        *last = (memory_price){.group = group, .node = s->memory.peak[group].node};
+        last->price = n ? highest : FIRST_PRICE;
+    } else {
+        last->price *= RAISE;
     }
-    return last;
 }
 
 /* Raises the prices in groups that need too much. */
@@ -180,10 +160,8 @@ static bool raise_prices(searching *s)
         for (int k = 0; k < s->prices.n; k++)
             s->prices.at[k].too_low = s->prices.at[k].price;
         for (int k = 0; k < s->memory.n_groups; k++)
-            if (process_memory_peak(&s->memory, k) > s->limit) {
-                memory_price *at = price_at_peak(s, k);
-                at->price = at->price > 0 ? RAISE * at->price : FIRST_PRICE;
-            }
+            if (s->memory.peak[k].bytes > s->limit)
+                raise_price(s, k);
         found = solve_at_prices(s);
     }
     return found == FITS;
@@ -212,7 +190,7 @@ static void search_within(searching *s)
 {
     layout_graph_free(&s->g);
     build(s, LAST_PRICE * MOST_MOMENTS * s->memory.n_groups * process_memory_whole(&s->memory));
-    keep_costs(s);
+    s->costs = min_sum_save_costs(s->g.problem);
     if (raise_prices(s))
         lower_prices(s);
     set_prices(s);

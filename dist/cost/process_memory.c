@@ -51,7 +51,7 @@ static bool counts(const process_memory *m, const trama_value *v, const layouts 
 
 static void add_mesh(process_memory *m, const trama_mesh *mesh)
 {
-    if (number_of_mesh(m, mesh) == m->meshes.n)
+    if (mesh && number_of_mesh(m, mesh) == m->meshes.n)
         *ARRAY_PUSH(&m->meshes) = mesh;
 }
 
@@ -76,12 +76,6 @@ static void find_groups(process_memory *m, const layouts *l)
 
 /* ---- Times ---- */
 
-/* A program without ops has one moment, too. */
-static int count_moments(const process_memory *m)
-{
-    return m->program->nodes.n ? m->program->nodes.n : 1;
-}
-
 /* The operand whose memory a result may share; -1: it has its own. */
 static int shared_operand(const trama_node *node, int o)
 {
@@ -100,7 +94,7 @@ static bool reads(const trama_node *node, int t)
     return node_reads(node, t) || node->op->alias;
 }
 
-/* The node until which a value stays whoever reads it; -1: none. Ops with several results fill each of them. */
+/* The node until which a value stays even without readers; -1: none. Ops with several results fill each of them. */
 static int least_until(const trama_value *v, int last)
 {
     if (value_is_state(v) || v->kind == VALUE_CONSTANT || v->fetched)
@@ -114,7 +108,7 @@ static void find_times(process_memory *m)
     for (int i = 0; i < p->values.n; i++) {
         const trama_value *v = p->values.at[i];
         m->from[i] = v->kind == VALUE_RESULT ? v->node->id : 0;
-        m->until[i] = least_until(v, count_moments(m) - 1);
+        m->until[i] = least_until(v, m->n_moments - 1);
     }
     for (int i = 0; i < p->nodes.n; i++)
         for (int t = 0; t < p->nodes.at[i]->op->n_in; t++) {
@@ -129,11 +123,11 @@ process_memory process_memory_of(const trama_program *program, const layouts *l,
     process_memory m = {.program = program,
                         .nominal = nominal,
                         .states_alone = states_alone,
+                        .n_moments = program->nodes.n ? program->nodes.n : 1,
                         .from = trama_alloc(n * sizeof *m.from),
                         .until = trama_alloc(n * sizeof *m.until)};
     find_groups(&m, l);
     find_times(&m);
-    m.need = trama_alloc(((size_t)m.n_groups + 1) * ((size_t)count_moments(&m) + 1) * sizeof *m.need);
     m.peak = trama_alloc(((size_t)m.n_groups + 1) * sizeof *m.peak);
     return m;
 }
@@ -144,7 +138,6 @@ void process_memory_free(process_memory *m)
     free(m->has);
     free(m->from);
     free(m->until);
-    free(m->need);
     free(m->peak);
 }
 
@@ -165,15 +158,10 @@ static int64_t largest_piece(const process_memory *m, const trama_value *v, cons
     return most * (int64_t)trama_dtype_size(v->dtype);
 }
 
-/* Adds the bytes at `from`, and takes them off behind `until`; find_peaks adds up. */
-static void need(process_memory *m, const trama_mesh *mesh, int64_t bytes, int from, int until)
+/* [groups] which processes are on a mesh. */
+static const bool *groups_on(const process_memory *m, const trama_mesh *mesh)
 {
-    const size_t n = (size_t)count_moments(m) + 1;
-    const bool *has = m->has + number_of_mesh(m, mesh) * m->n_groups;
-    for (int k = 0; k < m->n_groups; k++) {
-        m->need[(size_t)k * n + (size_t)from] += has[k] ? bytes : 0;
-        m->need[(size_t)k * n + (size_t)until + 1] -= has[k] ? bytes : 0;
-    }
+    return m->has + number_of_mesh(m, mesh) * m->n_groups;
 }
 
 /* Memory of values [values] as they rest, and behind these of copies [changes]. */
@@ -185,13 +173,6 @@ typedef struct holders {
     int *until;            /* [values + changes] -1: it is not needed */
 } holders;
 
-/* The layout of a copy. A value that settles is made in one besides the layout in which it rests. */
-static const trama_layout *copy_layout(const layout_change *c, const trama_mesh **mesh)
-{
-    *mesh = c->operand == SETTLES ? c->from_mesh : c->to_mesh;
-    return c->operand == SETTLES ? c->from : c->to;
-}
-
 /* The memory in which a node reads operand t. */
 static int memory_read(const holders *h, const trama_node *node, int t)
 {
@@ -202,7 +183,7 @@ static int memory_read(const holders *h, const trama_node *node, int t)
     if (mesh == h->l->mesh[v->id] && trama_layout_equal(layout, &h->l->value[v->id]))
         return h->of[v->id];
     for (int k = h->latest[v->id] - 1; k >= 0; k = h->changes.at[k].before)
-        if (trama_layout_equal(layout, copy_layout(&h->changes.at[k], &has)) && mesh == has)
+        if (trama_layout_equal(layout, change_layout(&h->changes.at[k], &has)) && mesh == has)
             return h->n_values + k;
     return h->of[v->id];
 }
@@ -232,10 +213,10 @@ static void pass_node(process_memory *m, holders *h, const trama_node *node)
     for (int o = 0; o < node->op->n_out; o++) {
         const trama_value *out = node->out[o];
         const int t = shared_operand(node, o);
-        if (t >= 0 && (node_updates(node, o) || !settles(h, out)))
-            h->of[out->id] = node_updates(node, o) ? h->of[node->in[t]->id] : memory_read(h, node, t);
+        if (t >= 0 && !settles(h, out))
+            h->of[out->id] = memory_read(h, node, t);
         if (m->until[out->id] >= 0 && (out->fetched || !shares_memory(out)))
-            keep(h, h->of[out->id], out->fetched ? count_moments(m) - 1 : node->id);
+            keep(h, h->of[out->id], out->fetched ? m->n_moments - 1 : node->id);
     }
 }
 
@@ -253,8 +234,8 @@ static holders holders_of(process_memory *m, const layouts *l)
     for (int i = 0; i < p->values.n; i++) {
         const trama_value *v = p->values.at[i];
         h.of[i] = i;
-        if (value_is_state(v) || v->kind == VALUE_CONSTANT)
-            h.until[i] = m->until[i];
+        if (v->kind != VALUE_RESULT)
+            h.until[i] = least_until(v, m->n_moments - 1);
     }
     for (int i = 0; i < h.changes.n; i++) {
         h.latest[h.changes.at[i].value->id] = i + 1;
@@ -273,45 +254,55 @@ static void holders_free(holders *h)
     free(h->until);
 }
 
-/* Adds up what begins and ends at each node. */
-static int64_t find_peaks(process_memory *m)
+/* Adds the bytes at `from`, and takes them off behind `until`. need [groups, moments + 1] */
+static void add_span(const process_memory *m, int64_t *need, const trama_mesh *mesh, int64_t bytes, const int span[2])
 {
-    const int n = count_moments(m);
-    int64_t most = 0;
+    const bool *on = groups_on(m, mesh);
     for (int k = 0; k < m->n_groups; k++) {
-        int64_t *of_group = m->need + (size_t)k * ((size_t)n + 1);
-        m->peak[k] = 0;
-        for (int i = 1; i < n; i++) {
-            of_group[i] += of_group[i - 1];
-            m->peak[k] = of_group[i] > of_group[m->peak[k]] ? i : m->peak[k];
-        }
-        most = max_i64(most, of_group[m->peak[k]]);
+        int64_t *of_group = need + (size_t)k * ((size_t)m->n_moments + 1);
+        of_group[span[0]] += on[k] ? bytes : 0;
+        of_group[span[1] + 1] -= on[k] ? bytes : 0;
     }
-    return most;
 }
 
-int64_t process_memory_peak(const process_memory *m, int group)
+/* Sums the changes of need from node to node. */
+static int64_t find_peaks(const process_memory *m, const int64_t *need)
 {
-    return m->need[(size_t)group * ((size_t)count_moments(m) + 1) + (size_t)m->peak[group]];
+    int64_t most = 0;
+    for (int k = 0; k < m->n_groups; k++) {
+        int64_t now = 0;
+        m->peak[k] = (memory_peak){0};
+        for (int i = 0; i < m->n_moments; i++) {
+            now += need[(size_t)k * ((size_t)m->n_moments + 1) + (size_t)i];
+            if (now > m->peak[k].bytes)
+                m->peak[k] = (memory_peak){i, now};
+        }
+        most = max_i64(most, m->peak[k].bytes);
+    }
+    return most;
 }
 
 int64_t process_memory_count(process_memory *m, const layouts *l)
 {
     holders h = holders_of(m, l);
-    memset(m->need, 0, (size_t)m->n_groups * ((size_t)count_moments(m) + 1) * sizeof *m->need);
+    int64_t *need = trama_alloc(((size_t)m->n_groups + 1) * ((size_t)m->n_moments + 1) * sizeof *need);
     for (int i = 0; i < m->program->values.n; i++) {
         const trama_value *v = m->program->values.at[i];
         if (h.until[i] >= 0 && counts(m, v, l))
-            need(m, l->mesh[i], largest_piece(m, v, l->mesh[i], &l->value[i]), m->from[i], h.until[i]);
+            add_span(m, need, l->mesh[i], largest_piece(m, v, l->mesh[i], &l->value[i]),
+                     (int[]){m->from[i], h.until[i]});
     }
     for (int i = 0; i < h.changes.n && !m->states_alone; i++) {
         const layout_change *c = &h.changes.at[i];
         const trama_mesh *mesh;
-        const trama_layout *layout = copy_layout(c, &mesh);
-        need(m, mesh, largest_piece(m, c->value, mesh, layout), c->node->id, h.until[h.n_values + i]);
+        const trama_layout *layout = change_layout(c, &mesh);
+        add_span(m, need, mesh, largest_piece(m, c->value, mesh, layout),
+                 (int[]){c->node->id, h.until[h.n_values + i]});
     }
+    const int64_t most = find_peaks(m, need);
+    free(need);
     holders_free(&h);
-    return find_peaks(m);
+    return most;
 }
 
 int64_t layouts_memory(const trama_program *program, const layouts *l, int64_t nominal, bool states_alone)
@@ -324,7 +315,7 @@ int64_t layouts_memory(const trama_program *program, const layouts *l, int64_t n
 
 /* ---- Prices ---- */
 
-/* Whether a value has memory of its own in all layouts, which counts. */
+/* Whether a value counts, with memory of its own in all layouts. */
 static bool has_price(const process_memory *m, const trama_value *v)
 {
     return m->until[v->id] >= 0 && !shares_memory(v) && (value_is_state(v) || !m->states_alone);
@@ -345,10 +336,10 @@ double process_memory_whole(const process_memory *m)
 static double price_of(const process_memory *m, const trama_value *v, const trama_mesh *mesh, int n,
                        const memory_price *prices)
 {
-    const bool *has = m->has + number_of_mesh(m, mesh) * m->n_groups;
+    const bool *on = groups_on(m, mesh);
     double price = 0;
     for (int i = 0; i < n; i++)
-        if (has[prices[i].group] && m->from[v->id] <= prices[i].node && prices[i].node <= m->until[v->id])
+        if (on[prices[i].group] && m->from[v->id] <= prices[i].node && prices[i].node <= m->until[v->id])
             price += prices[i].price;
     return price;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes that processes need at a time, and their prices in a search.
  *
- * States and constants stay, and results that a target names. Another value is there from the op that makes it, an
+ * States and constants stay, and values that a target names. Another value is there from the op that makes it, an
  * input from the start, to the last op that reads it or a copy of it, in the order of the program. A copy in another
  * layout is there from its first reader to its last. A view shares the memory of the value or copy that it shows. */
 #ifndef PROCESS_MEMORY_H
@@ -9,18 +9,24 @@
 
 #include "layout_graph.h"
 
-/* Processes that have values of the same meshes are one group. */
+/* The most bytes that a process needs, and the node at which it does. */
+typedef struct memory_peak {
+    int node;
+    int64_t bytes;
+} memory_peak;
+
+/* Processes that are on the same meshes are one group. */
 typedef struct process_memory {
     const trama_program *program;
     int64_t nominal;
     bool states_alone; /* other values count nothing */
     int n_groups;
-    ARRAY(const trama_mesh *) meshes; /* of values */
+    ARRAY(const trama_mesh *) meshes; /* of values that count, and of ops */
     bool *has;                        /* [meshes, groups] */
-    int *from, *until; /* [value id] the first and the last node at which it is there in any layout, without what views
-                        * of it add; until -1: at none */
-    int64_t *need;     /* [groups, nodes] of a process, by the layouts that were counted last */
-    int *peak;         /* [groups] the node at which that is most */
+    int n_moments;                    /* the program's nodes; 1 where it has none */
+    int *from, *until;                /* [value id] the first and the last node at which a value is there in any layout,
+                                       * not counting readers of its views; until -1: at none */
+    memory_peak *peak;                /* [groups] by the layouts that were counted last */
 } process_memory;
 
 process_memory process_memory_of(const trama_program *program, const layouts *l, int64_t nominal, bool states_alone);
@@ -32,18 +38,15 @@ int64_t process_memory_count(process_memory *m, const layouts *l);
 /* Counts once. */
 int64_t layouts_memory(const trama_program *program, const layouts *l, int64_t nominal, bool states_alone);
 
-/* Bytes of all values that count, each of them whole. */
+/* The bytes of all values that may have a price, each of them whole. */
 double process_memory_whole(const process_memory *m);
 
-/* A byte that a process of the group needs at a node costs `price`. too_low, enough: prices by which layouts needed
- * more than the limit, and did not. */
+/* A byte that a process of the group needs at a node costs `price`. too_low and enough are the search's: prices by
+ * which layouts needed more than the limit, and did not. */
 typedef struct memory_price {
     int group, node;
     double price, too_low, enough;
 } memory_price;
-
-/* The bytes of a process of the group at its peak. */
-int64_t process_memory_peak(const process_memory *m, int group);
 
 /* Adds prices to the costs of the layouts of values. Copies and views have none, since no variable says when they are
  * there: so prices count no more than is needed. */

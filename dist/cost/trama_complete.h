@@ -62,7 +62,7 @@ trama_status trama_completion_bytes(const trama_completion *completion, int64_t 
 trama_status trama_completion_state_bytes(const trama_completion *completion, int64_t *bytes);
 
 /* The bytes that the process with the most needs at a time, counted as trama_search_layouts_in_memory limits them.
- * Errors as above. */
+ * Sums of merged gradients, which trama_compile adds, do not count. Errors as above. */
 trama_status trama_completion_memory_bytes(const trama_completion *completion, int64_t *bytes);
 
 TRAMA_API_END

@@ -17,6 +17,13 @@ static bool lies(const trama_mesh *mesh, const trama_layout *layout, const trama
     return mesh == on && trama_layout_equal(layout, as);
 }
 
+const trama_layout *change_layout(const layout_change *change, const trama_mesh **mesh)
+{
+    const bool made = change->operand == SETTLES;
+    *mesh = made ? change->from_mesh : change->to_mesh;
+    return made ? change->from : change->to;
+}
+
 static void note(walk *w, layout_change change)
 {
     change.before = w->last[change.value->id];
@@ -33,9 +40,9 @@ static void want(walk *w, const trama_node *node, int t, const trama_mesh *mesh,
     if (!mesh || !rests_on || lies(mesh, layout, rests_on, rests_as))
         return;
     for (int i = w->last[v->id]; i >= 0; i = w->list->at[i].before) {
-        const layout_change *c = &w->list->at[i];
-        if (lies(mesh, layout, c->to_mesh, c->to) ||
-            (c->operand == SETTLES && lies(mesh, layout, c->from_mesh, c->from)))
+        const trama_mesh *on;
+        const trama_layout *as = change_layout(&w->list->at[i], &on);
+        if (lies(mesh, layout, on, as))
             return;
     }
     note(w, (layout_change){v, node, t, 0, rests_on, mesh, rests_as, layout});
@@ -133,10 +140,9 @@ int64_t change_bytes(transfer_bytes *table, const layout_changes *list, int i, i
     const layout_change *c = &list->at[i];
     int64_t least = bytes_between(table, c->value, nominal, c->from_mesh, c->from, c->to_mesh, c->to);
     for (int k = c->before; k >= 0; k = list->at[k].before) {
-        const layout_change *source = &list->at[k];
-        const bool made = source->operand == SETTLES;
-        least = min_i64(least, bytes_between(table, c->value, nominal, made ? source->from_mesh : source->to_mesh,
-                                             made ? source->from : source->to, c->to_mesh, c->to));
+        const trama_mesh *mesh;
+        const trama_layout *source = change_layout(&list->at[k], &mesh);
+        least = min_i64(least, bytes_between(table, c->value, nominal, mesh, source, c->to_mesh, c->to));
     }
     return least;
 }

@@ -23,6 +23,10 @@ typedef ARRAY(layout_change) layout_changes;
  * run; NULL: all. The layouts must outlive the list. */
 void find_changes(const trama_program *program, const layouts *l, const bool *needed, layout_changes *list);
 
+/* The layout in which a value is through the change besides the one in which it rests: a value that settles is made in
+ * that layout. */
+const trama_layout *change_layout(const layout_change *change, const trama_mesh **mesh);
+
 /* The change as a transfer; `nominal` stands for TRAMA_ANY. */
 transfer change_transfer(const layout_change *change, int64_t nominal);
 

@@ -292,20 +292,21 @@ trama_status trama_search_layouts_at(trama_where where, trama_program *p)
     return search("search_layouts", where, p, 0, false);
 }
 
+static trama_status search_within(const char *call, trama_where where, trama_program *p, int64_t limit, bool of_states)
+{
+    if (p && limit <= 0)
+        return program_fail(p, where, TRAMA_E_ARGUMENT, "%s: %lld bytes of %s; it must be > 0", call, (long long)limit,
+                            of_states ? "states" : "memory"),
+               TRAMA_E_ARGUMENT;
+    return search(call, where, p, limit, of_states);
+}
+
 trama_status trama_search_layouts_within_at(trama_where where, trama_program *p, int64_t state_bytes)
 {
-    if (p && state_bytes <= 0)
-        return program_fail(p, where, TRAMA_E_ARGUMENT, "search_layouts_within: %lld bytes of states; it must be > 0",
-                            (long long)state_bytes),
-               TRAMA_E_ARGUMENT;
-    return search("search_layouts_within", where, p, state_bytes, true);
+    return search_within("search_layouts_within", where, p, state_bytes, true);
 }
 
 trama_status trama_search_layouts_in_memory_at(trama_where where, trama_program *p, int64_t bytes)
 {
-    if (p && bytes <= 0)
-        return program_fail(p, where, TRAMA_E_ARGUMENT, "search_layouts_in_memory: %lld bytes; it must be > 0",
-                            (long long)bytes),
-               TRAMA_E_ARGUMENT;
-    return search("search_layouts_in_memory", where, p, bytes, false);
+    return search_within("search_layouts_in_memory", where, p, bytes, false);
 }

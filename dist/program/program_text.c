@@ -211,7 +211,7 @@ void program_in_lines(const trama_program *program, program_lines *l)
         text_add(&l->words, "search layouts");
     if (program->search.limit)
         text_add(&l->words, " within %lld B%s%s", (long long)program->search.limit,
-                 program->search.of_states ? " of states" : "", program->search.nearest ? " or near it" : "");
+                 program->search.of_states ? " of states" : " of memory", program->search.nearest ? " or near it" : "");
     if (program->start.nominal)
         text_add(&l->words, "%s%lld for any extent", program->search.asked ? ", " : "",
                  (long long)program->start.nominal);

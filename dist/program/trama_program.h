@@ -194,13 +194,13 @@ trama_status trama_search_layouts_at(trama_where where, trama_program *program);
 trama_status trama_search_layouts_within_at(trama_where where, trama_program *program, int64_t state_bytes);
 
 /* The same among the layouts by which no process needs more than `bytes` (> 0) at a time, of states and of other
- * values. States and constants stay, and results that a target names. Another value is there from the op that makes it,
+ * values. States and constants stay, and values that a target names. Another value is there from the op that makes it,
  * an input from the start, to the last op that reads it or a copy of it, in the order of the program; a copy in another
- * layout from its first reader to its last; views share the memory of what they show. So a limit splits what the
- * gradients read, too, as sequence parallelism does. Ops of all targets count as if they ran in one run; where
- * gradients are merged, the limit holds for plain steps and for micro-steps. Messages under way do not count; results
- * that fusion leaves out do. trama_rehearse tells what a plan needs: for decoders the count is 0.78 to 0.99 of its
- * states, inputs, and buffers needed at a time. Errors as above. */
+ * layout from its first reader to its last; views share the memory of the value that they show. So a limit splits the
+ * values that gradients read, too, as sequence parallelism does. Ops of all targets count as if they ran in one run;
+ * where gradients are merged, the limit holds for plain steps and for micro-steps. Messages under way do not count;
+ * results that fusion leaves out do. trama_rehearse tells the bytes that a plan needs: for decoders the count is 0.78
+ * to 0.99 of its states, inputs, and buffers needed at a time. Errors as above. */
 #define trama_search_layouts_in_memory(program, bytes) trama_search_layouts_in_memory_at(TRAMA_HERE, program, bytes)
 trama_status trama_search_layouts_in_memory_at(trama_where where, trama_program *program, int64_t bytes);
 

@@ -60,7 +60,7 @@ static const struct argp_option options[] = {
     {"memory", KEY_MEMORY, "MIB", 0, "of --auto: MiB of buffers that a rank may have [no limit]", 0},
     {"search", KEY_SEARCH, "MIB", OPTION_ARG_OPTIONAL,
      "search for layouts that receive fewer bytes than those of the model; with MIB, among those by which a rank needs "
-     "no more MiB at a time",
+     "no more MiB of memory at a time",
      0},
     {"steps", KEY_STEPS, "N", 0, "runs of the model's step [1]", 0},
     {"plan-only", KEY_PLAN, NULL, 0, "plan one rank and simulate nothing; print the time of each phase", 0},

@@ -100,7 +100,7 @@ static solution solve(const problem *p, int rounds, double effort)
     }
     for (int i = 0; i < p->n_pairs; i++)
         min_sum_join(m, &(min_sum_pair){p->pair[i].first, p->pair[i].second, p->pair[i].rows, p->pair[i].columns,
-                                        p->pair[i].table, NULL, p->pair[i].row, p->pair[i].column, p->pair[i].scale});
+                                        p->pair[i].table, p->pair[i].row, p->pair[i].column, p->pair[i].scale, NULL});
     s.bound = min_sum_solve(m, rounds, 0.25, effort, state, &s.sum);
     s.sum_of_states = sum_of(p, state);
     min_sum_free(m);

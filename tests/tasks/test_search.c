@@ -193,6 +193,32 @@ START_TEST(a_limit_that_no_layouts_keep_is_refused)
 }
 END_TEST
 
+/* Plain training keeps the limit; the sums of merged gradients come besides. */
+START_TEST(a_limit_of_memory_holds_for_micro_steps)
+{
+    int64_t needed;
+    trama_completion *c;
+    const trama_optimizer adam = trama_adamw(1e-3);
+    start_with_batch(256);
+    network net = network_untrained("dp=2", TRAMA_F64, 3, small_sizes);
+    for (int l = 0; l < net.n; l++) /* else they are annotated as whole */
+        demand(trama_annotation_clear(net.w[l]) != NULL, "%s", trama_program_error(net.program));
+    net = network_trained_by(net, &adam);
+    must(trama_completion_create(net.program, 256, &c));
+    must(trama_completion_memory_bytes(c, &needed));
+    trama_completion_destroy(&c);
+    demand(trama_gradient_merge(net.train, 2, TRAMA_MERGE_AVG) != NULL, "%s", trama_program_error(net.program));
+    must(trama_search_layouts_in_memory(net.program, needed * 19 / 20));
+    must(trama_completion_create(net.program, 256, &c));
+    trama_completion_destroy(&c);
+    demand(trama_compile(ctx, net.program, &net.e) == TRAMA_E_MEMORY && !net.e, "compiled: %s", trama_error());
+    must(trama_search_layouts_in_memory(net.program, 2 * needed));
+    net.e = compile(net.program);
+    network_free(&net);
+    stop();
+}
+END_TEST
+
 START_TEST(eager_mode_refuses_a_search)
 {
     trama_program *p;
@@ -211,13 +237,10 @@ END_TEST
 int main(void)
 {
     const TTest *tests[] = {
-        searched_layouts_train_alike_with_fewer_bytes,
-        a_limit_of_states_changes_no_numbers,
-        a_limit_of_memory_changes_no_numbers,
-        chosen_layouts_train_as_one_device,
-        two_runs_of_a_search_have_equal_bits,
-        a_limit_that_no_layouts_keep_is_refused,
-        eager_mode_refuses_a_search,
+        searched_layouts_train_alike_with_fewer_bytes, a_limit_of_states_changes_no_numbers,
+        a_limit_of_memory_changes_no_numbers,          chosen_layouts_train_as_one_device,
+        two_runs_of_a_search_have_equal_bits,          a_limit_that_no_layouts_keep_is_refused,
+        a_limit_of_memory_holds_for_micro_steps,       eager_mode_refuses_a_search,
     };
     return run_tests(__FILE__, tests, sizeof tests / sizeof *tests);
 }

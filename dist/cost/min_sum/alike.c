@@ -10,13 +10,6 @@ enum { STEPS = 12, LEAST_REDUCTION = 2 }; /* a small problem has at most 1/LEAST
 
 /* ---- Kinds ---- */
 
-static uint64_t hash_number(uint64_t hash, double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return hash_word(hash, bits);
-}
-
 static bool same_costs(const min_sum_pair *a, const min_sum_pair *b)
 {
     return a->table == b->table && a->row == b->row && a->column == b->column && a->scale == b->scale &&
@@ -26,8 +19,7 @@ static bool same_costs(const min_sum_pair *a, const min_sum_pair *b)
 static uint64_t hash_costs(const min_sum_pair *p)
 {
     const uint64_t hash = hash_word(HASH_START, (uint64_t)(uintptr_t)p->table);
-    return hash_number(hash_word(hash_word(hash, (uint64_t)(uintptr_t)p->row), (uint64_t)(uintptr_t)p->column),
-                       p->scale);
+    return hash_word(hash_word(hash, (uint64_t)(uintptr_t)p->row), (uint64_t)(uintptr_t)p->column);
 }
 
 /* The first pair with the costs of each one [pairs]. Addresses serve to find equal ones alone, so that all ranks get
@@ -97,15 +89,16 @@ static int number_kinds(const min_sum *m, const uint64_t *colour, int *of)
 
 /* ---- The small problem ---- */
 
-/* Makes the variables, and sets the states of `small`. */
-static void add_variables(alike *a, const min_sum *m, const int *state, int *small)
+static void add_variables(alike *a, const min_sum *m, const int *state)
 {
     for (int v = 0; v < m->variables.n && !memory_is_short(); v++) {
         const variable *x = &m->variables.at[v];
         if (a->of[v] == a->m->variables.n) {
             min_sum_variable(a->m, x->n);
-            small[a->of[v]] = state[v];
+            a->state[a->of[v]] = state[v];
         }
+        if (memory_is_short())
+            return;
         double *costs = min_sum_costs(a->m, a->of[v]);
         for (int s = 0; s < x->n; s++)
             costs[s] += m->cost.at[x->first + s];
@@ -134,10 +127,10 @@ static void add_costs_within(alike *a, const min_sum_pair *p)
 static void add_kind(alike *a, const min_sum_pair *p, bool turned)
 {
     const int first = a->of[p->first], second = a->of[p->second];
-    const min_sum_pair straight = {first, second, p->rows, p->columns, p->table, NULL, p->row, p->column, p->scale};
+    const min_sum_pair straight = {first, second, p->rows, p->columns, p->table, p->row, p->column, p->scale, NULL};
     if (turned)
-        min_sum_join(a->m, &(min_sum_pair){second, first, p->columns, p->rows, turn_table(a, p), NULL, p->column,
-                                           p->row, p->scale});
+        min_sum_join(a->m, &(min_sum_pair){second, first, p->columns, p->rows, turn_table(a, p), p->column, p->row,
+                                           p->scale, NULL});
     else
         min_sum_join(a->m, &straight);
 }
@@ -183,34 +176,32 @@ static void add_pairs(alike *a, const min_sum *m, const int *first)
             *ARRAY_PUSH(&kinds) = i;
             add_kind(a, p, a->turned[i]);
         }
-        add_messages(a, m, i);
+        if (!memory_is_short())
+            add_messages(a, m, i);
     }
     hash_table_free(&seen);
     ARRAY_FREE(&kinds);
 }
 
-alike alike_of(const min_sum *m, const int *state, int **small)
+alike alike_of(const min_sum *m, const int *state)
 {
     const size_t n_pairs = (size_t)m->pairs.n + 1;
     alike a = {.of = trama_alloc((size_t)(m->variables.n + 1) * sizeof *a.of)};
     int *first = first_pairs(m);
     uint64_t *colour = colours(m, first);
     const int n = number_kinds(m, colour, a.of);
-    *small = NULL;
     if (n * LEAST_REDUCTION <= m->variables.n && !memory_is_short()) {
         a.m = min_sum_new(m->forbidden);
+        a.state = trama_alloc((size_t)(n + 1) * sizeof *a.state);
         a.pair = trama_alloc(n_pairs * sizeof *a.pair);
         a.turned = trama_alloc(n_pairs);
         a.stands_for = trama_alloc(n_pairs * sizeof *a.stands_for);
-        *small = trama_alloc((size_t)(n + 1) * sizeof **small);
-        add_variables(&a, m, state, *small);
+        add_variables(&a, m, state);
         add_pairs(&a, m, first);
     }
     if (a.m && memory_is_short()) { /* a part of it is missing */
         min_sum_free(a.m);
-        free(*small);
         a.m = NULL;
-        *small = NULL;
     }
     free(colour);
     free(first);
@@ -225,10 +216,10 @@ static void share_message(double *to, const double *all, int n, int among)
         to[i] = all[i] / among;
 }
 
-void alike_give(const alike *a, const int *small, min_sum *m, int *state)
+void alike_give(const alike *a, min_sum *m, int *state)
 {
     for (int v = 0; v < m->variables.n; v++)
-        state[v] = small[a->of[v]];
+        state[v] = a->state[a->of[v]];
     for (int i = 0; i < m->pairs.n; i++) {
         if (a->pair[i] < 0)
             continue;
@@ -247,6 +238,7 @@ void alike_free(alike *a)
     for (int i = 0; i < a->tables.n; i++)
         free(a->tables.at[i]);
     ARRAY_FREE(&a->tables);
+    free(a->state);
     free(a->of);
     free(a->pair);
     free(a->turned);

@@ -12,6 +12,7 @@
 
 typedef struct alike {
     min_sum *m;             /* NULL: too few variables look alike */
+    int *state;             /* [variables of m] at first that of the first variable of each kind */
     int *of;                /* [variables] the variable of m */
     int *pair;              /* [pairs] the pair of m; -1: the two variables look alike */
     bool *turned;           /* [pairs] whether m has its variables the other way round */
@@ -19,12 +20,11 @@ typedef struct alike {
     ARRAY(double *) tables; /* those that are turned */
 } alike;
 
-/* The problem with its messages; m must outlive it. *small [variables of the small problem] gets the state of the first
- * variable of each kind, and the caller frees it; NULL where there is no small problem. */
-alike alike_of(const min_sum *m, const int *state, int **small);
+/* The problem with its messages; m must outlive it. */
+alike alike_of(const min_sum *m, const int *state);
 
 /* Gives the large problem the states and messages of the small one. */
-void alike_give(const alike *a, const int *small, min_sum *m, int *state);
+void alike_give(const alike *a, min_sum *m, int *state);
 
 void alike_free(alike *a);
 

@@ -131,7 +131,7 @@ static void least_of_columns(const double *from, const min_sum_pair *p, double *
 /* to[i] = the least from[j] + scale table[i, j] of all j. */
 static void least_of_rows(const double *from, const min_sum_pair *p, double *to)
 {
-    enum { LANES = 4 };
+    enum { LANES = 4 }; /* minima side by side, as no compiler reorders them */
     for (int i = 0; i < p->rows; i++) {
         const double *row = p->table + (size_t)i * (size_t)p->columns;
         double least[LANES] = {INFINITY, INFINITY, INFINITY, INFINITY};

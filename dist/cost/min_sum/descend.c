@@ -75,7 +75,7 @@ static int best_with_neighbours(const descent *d, int v)
     return beliefs_favour(d->sums, d->m->variables.at[v].n, d->state[v]);
 }
 
-/* Gives a variable the state, or where that is -1 the one that costs least. Returns how much less or more it costs. */
+/* Gives a variable the state, or where that is -1 the one that costs least. Returns the new cost less the old one. */
 static double change(const descent *d, int v, int state)
 {
     const double *beliefs = d->m->beliefs;

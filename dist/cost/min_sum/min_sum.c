@@ -64,6 +64,19 @@ double *min_sum_costs(min_sum *m, int v)
     return m->cost.at + m->variables.at[v].first;
 }
 
+double *min_sum_save_costs(const min_sum *m)
+{
+    const size_t bytes = (size_t)m->cost.n * sizeof *m->cost.at;
+    double *saved = trama_alloc(bytes + 1);
+    return bytes ? memcpy(saved, m->cost.at, bytes) : saved;
+}
+
+void min_sum_restore_costs(min_sum *m, const double *saved)
+{
+    if (m->cost.n)
+        memcpy(m->cost.at, saved, (size_t)m->cost.n * sizeof *saved);
+}
+
 void min_sum_join(min_sum *m, const min_sum_pair *pair)
 {
     *ARRAY_PUSH(&m->pairs) = (joined){.p = *pair,
@@ -282,36 +295,31 @@ static double solve(search *s, int rounds)
     return bound;
 }
 
-/* Solves the smaller problem with half of the effort; returns the rest. `state` becomes its solution if that is better.
- */
-static double solve_alike(min_sum *m, const alike *a, int *small, search few, int rounds, int *state)
+/* Solves the smaller problem with half of the effort. The states become its solution if that is better. */
+static void solve_alike(search *s, const alike *a, int rounds)
 {
-    const size_t bytes = (size_t)m->variables.n * sizeof *state;
-    const double given = beliefs_sum(m, state), rest = few.effort / 2;
-    int *before = memcpy(trama_alloc(bytes + 1), state, bytes);
-    few.m = a->m;
-    few.effort -= rest;
-    few.best = small;
+    const size_t bytes = (size_t)s->m->variables.n * sizeof *s->best;
+    const double given = beliefs_sum(s->m, s->best), rest = s->effort / 2;
+    int *before = memcpy(trama_alloc(bytes + 1), s->best, bytes);
+    search few = {.m = a->m, .tolerance = s->tolerance, .effort = s->effort - rest, .best = a->state};
     solve(&few, rounds);
-    alike_give(a, small, m, state);
-    if (given < beliefs_sum(m, state))
-        memcpy(state, before, bytes);
+    alike_give(a, s->m, s->best);
+    if (given < beliefs_sum(s->m, s->best))
+        memcpy(s->best, before, bytes);
     free(before);
-    return rest + few.effort;
+    s->effort = rest + few.effort;
 }
 
 double min_sum_solve(min_sum *m, int rounds, double tolerance, double effort, int *state, double *sum)
 {
     search s = {.m = m, .tolerance = tolerance, .effort = effort, .best = state};
-    int *small;
-    alike a = alike_of(m, state, &small);
+    alike a = alike_of(m, state);
     if (a.m) {
-        s.effort = solve_alike(m, &a, small, s, rounds, state);
+        solve_alike(&s, &a, rounds);
         rounds = (int)fmax(ROUNDS_AFTER_ALIKE, fmin(rounds, s.effort / visits_of_a_round(m)));
     }
     const double bound = solve(&s, rounds);
     *sum = s.sum;
     alike_free(&a);
-    free(small);
     return bound;
 }

@@ -18,9 +18,9 @@ typedef struct min_sum_pair {
     int first, second;
     int rows, columns;
     const double *table;     /* [rows, columns] row-major */
-    const double *full;      /* the same shape, for min_sum_count_fully; NULL: as the table */
     const int *row, *column; /* [states of first], [states of second] */
     double scale;
+    const double *full; /* of the table's shape, for min_sum_count_fully; NULL: the table */
 } min_sum_pair;
 
 /* forbidden: added to the cost of states that a branch excludes; more than the least sum. */
@@ -32,10 +32,13 @@ int min_sum_variable(min_sum *m, int n);
 int min_sum_variables(const min_sum *m); /* their number */
 int min_sum_pairs(const min_sum *m);
 
-/* The number of a variable's states, and their costs, 0 at first. Those of all variables lie one behind the other. The
- * address is valid until the next variable. */
+/* The number of a variable's states, and their costs, 0 at first; the address is valid until the next variable. */
 int min_sum_states(const min_sum *m, int variable);
 double *min_sum_costs(min_sum *m, int variable);
+
+/* A copy of all costs, which the caller frees, and back. */
+double *min_sum_save_costs(const min_sum *m);
+void min_sum_restore_costs(min_sum *m, const double *saved);
 
 void min_sum_join(min_sum *m, const min_sum_pair *pair);
 
@@ -47,7 +50,7 @@ void min_sum_count_fully(min_sum *m);
  * they still differ by `tolerance` or more, it branches: a variable takes a state, or one of the others (Land and Doig
  * 1960), until no branch is left. Where none is left, bound and sum differ by at most the tolerance. Where variables
  * look alike, a smaller problem is solved first (alike.h), and fewer rounds follow. `effort` bounds all but the rounds:
- * a visit of an element of a table counts 1. */
+ * a round counts 1 for each element of a table that it visits and 256 for each pair, a sweep of moves as a round. */
 double min_sum_solve(min_sum *m, int rounds, double tolerance, double effort, int *state, double *sum);
 
 #endif

@@ -178,8 +178,8 @@ static bool has_memory(const auto_shard *s, const attempt *a)
     return !s->o.memory_bytes || a->memory <= s->o.memory_bytes;
 }
 
-/* Searches again where a rank would have too much, within the same part of the bytes that the limit counts. A plan's
- * buffers are more than that, so it does so some times. */
+/* Searches again where a rank would have too much, within needed * memory_bytes / memory. The plan may still take more,
+ * so it does so up to NARROWED times. */
 static trama_status try(auto_shard *s, attempt *a)
 {
     trama_status status = rehearse(s, a);
