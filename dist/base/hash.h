@@ -16,6 +16,12 @@ static inline uint64_t hash_word(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
+/* Extends a hash by an address, which differs from rank to rank and from run to run. */
+static inline uint64_t hash_address(uint64_t hash, const void *address)
+{
+    return hash_word(hash, (uint64_t)(uintptr_t)address);
+}
+
 /* Extends a hash by bytes, at the speed of memory. Structs must be zeroed before they are filled. */
 uint64_t hash_bytes(uint64_t hash, const void *at, size_t bytes);
 uint64_t hash_text(uint64_t hash, const char *text); /* without the final 0 */

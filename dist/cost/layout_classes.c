@@ -12,11 +12,6 @@ struct class_table {
     double *at;
 };
 
-static uint64_t hash_address(uint64_t hash, const void *address)
-{
-    return hash_word(hash, (uint64_t)(uintptr_t)address);
-}
-
 /* ---- Classes ---- */
 
 int class_of_layout(layout_list *list, const trama_layout *layout)
@@ -77,8 +72,7 @@ static void add_state(copy_states *c, int made, int first, int second)
 /* Whether a copy would lie as the value is made. */
 static bool is_made_as(const copy_states *c, int made, int needed)
 {
-    return c->made->mesh == c->needed->mesh &&
-           trama_layout_equal(&c->made->layouts.at[made], &c->needed->layouts.at[needed]);
+    return layout_lies(c->made->mesh, &c->made->layouts.at[made], c->needed->mesh, &c->needed->layouts.at[needed]);
 }
 
 static void add_states(copy_states *c, int made)
@@ -192,8 +186,7 @@ static double element(class_tables *t, const table_key *key, int i, int k)
     const layout_classes *from = key->from, *to = key->to;
     switch (key->kind) {
     case TABLE_EQUALS:
-        return from->mesh == to->mesh && trama_layout_equal(&from->layouts.at[i], &to->layouts.at[k]) ? 0
-                                                                                                      : t->forbidden;
+        return layout_lies(from->mesh, &from->layouts.at[i], to->mesh, &to->layouts.at[k]) ? 0 : t->forbidden;
     case TABLE_BYTES:
         return bytes_element(t, key, i, k);
     case TABLE_ORIGINS:

@@ -8,9 +8,9 @@
  * Ops that need a value in one layout receive it once. The variable of a value's copies holds up to two copies beside
  * the value, which readers get for nothing. A reader in a further layout pays a share of its bytes: of n readers beside
  * k copies 1/(n-k). The sum of the costs is exact for values that are read in k further layouts, and for those with
- * k + 1 readers. It is never more than the bytes, as long
- * as a detour through another layout takes no fewer bytes than the direct change. On one axis that holds; on two axes
- * it fails for 0.7 % of the triples of layouts, all of them with terms. */
+ * k + 1 readers. It is never more than the bytes, as long as a detour through another layout takes no fewer bytes than
+ * the direct change. On one axis that holds; on two axes it fails for 0.7 % of the triples of layouts, all of them with
+ * terms. */
 #ifndef LAYOUT_GRAPH_H
 #define LAYOUT_GRAPH_H
 

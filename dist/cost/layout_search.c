@@ -167,7 +167,7 @@ static bool raise_prices(searching *s)
     return found == FITS;
 }
 
-/* Leaves lower prices by which the limit is kept, of those that were raised last. */
+/* Lowers the prices that were raised last, halfway to those before the raise, as long as the limit is kept. */
 static void lower_prices(searching *s)
 {
     memory_price *at = s->prices.at;

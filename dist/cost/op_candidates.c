@@ -92,8 +92,8 @@ const op_candidates *candidates_of(candidates_pool *pool, const trama_node *node
                                    const op_layouts *before)
 {
     const bool pinned = is_pinned(node, rule, before);
-    uint64_t hash = hash_word(hash_word(HASH_START, (uint64_t)(uintptr_t)rule), (uint64_t)(uintptr_t)before);
-    hash = hash_word(hash_word(hash, (uint64_t)(uintptr_t)node->op), pinned);
+    uint64_t hash = hash_address(hash_address(HASH_START, rule), before);
+    hash = hash_word(hash_address(hash, node->op), pinned);
     for (int probe = 0, i; (i = hash_table_find(&pool->by_content, hash, &probe)) >= 0;) {
         const op_candidates *c = pool->list.at[i];
         if (c->op == node->op && c->rule == rule && c->before == before && c->asked == pinned &&

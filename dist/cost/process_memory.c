@@ -180,11 +180,13 @@ static int memory_read(const holders *h, const trama_node *node, int t)
     const int result = node->op->alias ? node->out[0]->id : -1;
     const trama_mesh *mesh = result < 0 ? h->l->op[node->id]->mesh : h->l->mesh[result], *has;
     const trama_layout *layout = result < 0 ? &h->l->op[node->id]->in[t] : &h->l->value[result];
-    if (mesh == h->l->mesh[v->id] && trama_layout_equal(layout, &h->l->value[v->id]))
+    if (layout_lies(mesh, layout, h->l->mesh[v->id], &h->l->value[v->id]))
         return h->of[v->id];
-    for (int k = h->latest[v->id] - 1; k >= 0; k = h->changes.at[k].before)
-        if (trama_layout_equal(layout, change_layout(&h->changes.at[k], &has)) && mesh == has)
+    for (int k = h->latest[v->id] - 1; k >= 0; k = h->changes.at[k].before) {
+        const trama_layout *as = change_layout(&h->changes.at[k], &has);
+        if (layout_lies(mesh, layout, has, as))
             return h->n_values + k;
+    }
     return h->of[v->id];
 }
 

@@ -12,11 +12,6 @@ typedef struct walk {
     int *last; /* [value id] the value's last change; -1: none */
 } walk;
 
-static bool lies(const trama_mesh *mesh, const trama_layout *layout, const trama_mesh *on, const trama_layout *as)
-{
-    return mesh == on && trama_layout_equal(layout, as);
-}
-
 const trama_layout *change_layout(const layout_change *change, const trama_mesh **mesh)
 {
     const bool made = change->operand == SETTLES;
@@ -37,12 +32,12 @@ static void want(walk *w, const trama_node *node, int t, const trama_mesh *mesh,
     const trama_value *v = node->in[t];
     const trama_mesh *rests_on = w->l->mesh[v->id];
     const trama_layout *rests_as = &w->l->value[v->id];
-    if (!mesh || !rests_on || lies(mesh, layout, rests_on, rests_as))
+    if (!mesh || !rests_on || layout_lies(mesh, layout, rests_on, rests_as))
         return;
     for (int i = w->last[v->id]; i >= 0; i = w->list->at[i].before) {
         const trama_mesh *on;
         const trama_layout *as = change_layout(&w->list->at[i], &on);
-        if (lies(mesh, layout, on, as))
+        if (layout_lies(mesh, layout, on, as))
             return;
     }
     note(w, (layout_change){v, node, t, 0, rests_on, mesh, rests_as, layout});
@@ -55,7 +50,7 @@ static void settle(walk *w, const trama_node *node, int result)
     const op_layouts *op = w->l->op[node->id];
     const trama_mesh *rests_on = w->l->mesh[v->id];
     const trama_layout *rests_as = &w->l->value[v->id];
-    if (op->mesh && rests_on && !lies(op->mesh, &op->out[result], rests_on, rests_as))
+    if (op->mesh && rests_on && !layout_lies(op->mesh, &op->out[result], rests_on, rests_as))
         note(w, (layout_change){v, node, SETTLES, 0, op->mesh, rests_on, &op->out[result], rests_as});
 }
 
@@ -107,7 +102,7 @@ transfer change_transfer(const layout_change *c, int64_t nominal)
 
 static uint64_t hash_of_transfer(const transfer *t)
 {
-    uint64_t hash = hash_word(hash_word(HASH_START, (uint64_t)(uintptr_t)t->from_mesh), t->element);
+    uint64_t hash = hash_word(hash_address(HASH_START, t->from_mesh), t->element);
     for (int d = 0; d < t->whole.ndim; d++)
         hash = hash_word(hash, (uint64_t)t->whole.n[d]);
     return layout_hash(layout_hash(hash, &t->from), &t->to);
@@ -116,7 +111,7 @@ static uint64_t hash_of_transfer(const transfer *t)
 int64_t bytes_between(transfer_bytes *table, const trama_value *value, int64_t nominal, const trama_mesh *from_mesh,
                       const trama_layout *from, const trama_mesh *to_mesh, const trama_layout *to)
 {
-    if (lies(from_mesh, from, to_mesh, to))
+    if (layout_lies(from_mesh, from, to_mesh, to))
         return 0;
     const transfer t = transfer_of(value, nominal, from_mesh, from, to_mesh, to);
     const uint64_t hash = hash_of_transfer(&t);

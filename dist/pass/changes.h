@@ -23,6 +23,13 @@ typedef ARRAY(layout_change) layout_changes;
  * run; NULL: all. The layouts must outlive the list. */
 void find_changes(const trama_program *program, const layouts *l, const bool *needed, layout_changes *list);
 
+/* Whether a value in a layout on a mesh lies as another layout on a mesh asks. */
+static inline bool layout_lies(const trama_mesh *mesh, const trama_layout *layout, const trama_mesh *on,
+                               const trama_layout *as)
+{
+    return mesh == on && trama_layout_equal(layout, as);
+}
+
 /* The layout in which a value is through the change besides the one in which it rests: a value that settles is made in
  * that layout. */
 const trama_layout *change_layout(const layout_change *change, const trama_mesh **mesh);

@@ -46,7 +46,7 @@ void layouts_free(layouts *l)
 
 static uint64_t hash_of_op(const op_layouts *op)
 {
-    uint64_t hash = hash_word(HASH_START, (uint64_t)(uintptr_t)op->mesh);
+    uint64_t hash = hash_address(HASH_START, op->mesh);
     for (int t = 0; t < TRAMA_MAX_OPERANDS; t++)
         hash = layout_hash(layout_hash(hash, &op->in[t]), &op->out[t]);
     return hash;

@@ -14,7 +14,7 @@ static const int most_of[PLAN_USES] = {[PLAN_TARGET] = 8, [PLAN_INPUT] = 16, [PL
 
 static uint64_t hash_key(const plan_key *key)
 {
-    uint64_t hash = hash_word(hash_word(HASH_START, (uint64_t)key->use), (uint64_t)(uintptr_t)key->part);
+    uint64_t hash = hash_address(hash_word(HASH_START, (uint64_t)key->use), key->part);
     return hash_bytes(hash, key->bytes, key->size);
 }
 

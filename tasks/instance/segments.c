@@ -64,7 +64,7 @@ static bool is_write(enum starpu_data_access_mode mode)
 
 static int number_of(joining *j, starpu_data_handle_t handle)
 {
-    const uint64_t hash = hash_word(HASH_START, (uintptr_t)handle);
+    const uint64_t hash = hash_address(HASH_START, handle);
     int probe = 0, found;
     while ((found = hash_table_find(&j->by_handle, hash, &probe)) >= 0)
         if (j->buffers.at[found].handle == handle)

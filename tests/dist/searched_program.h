@@ -127,4 +127,37 @@ static inline void compared_free(compared *c)
     layouts_free(&c->start);
 }
 
+/* A program with a limit, and what a search within it must find. */
+typedef struct limited_program {
+    const char *name, *mesh;
+    trama_value *(*build)(void);
+    int64_t limit; /* bytes, of states alone or of all values */
+    bool none;     /* no layouts keep it */
+    int64_t gap;   /* bytes more than the fewest that may be found: prices do not reach all layouts */
+    int64_t open;  /* and that the bound may be less */
+} limited_program;
+
+static inline void check_limit(const limited_program *x, trama_status (*limit)(trama_where, trama_program *, int64_t))
+{
+    mesh = trama_mesh_create(x->mesh);
+    ck_assert_ptr_nonnull(x->build());
+    ck_assert_int_eq(limit(TRAMA_HERE, p, x->limit), TRAMA_OK);
+    compared c = compare_with_all(x->name, x->limit);
+    const layouts *found = c.s.found ? &c.s.better : &c.start;
+    const int64_t bytes = c.s.found ? c.s.better_bytes : c.s.bytes,
+                  needed = layouts_memory(p, found, 64, p->search.of_states);
+    ck_assert_int_eq(needed, c.s.found ? c.s.better_memory : c.s.memory);
+    ck_assert_int_eq(c.s.fits, !x->none);
+    ck_assert_int_eq(c.tried == 0, x->none);
+    ck_assert_int_eq(needed > x->limit, x->none);
+    ck_assert_int_le(c.s.bound, bytes);
+    if (!x->none) {
+        ck_assert_int_ge(bytes, c.least);
+        ck_assert_int_le(bytes, c.least + x->gap);
+        ck_assert_int_le(c.s.bound, c.least);
+        ck_assert_int_ge(c.s.bound, c.least - x->open);
+    }
+    compared_free(&c);
+}
+
 #endif

@@ -33,45 +33,20 @@ static trama_value *branches(void)
     return trama_shard(trama_sum(trama_mul(a, b)), mesh, "R");
 }
 
-static const struct {
-    const char *name, *mesh;
-    trama_value *(*build)(void);
-    int64_t limit;
-    bool none;    /* no layouts keep it */
-    int64_t open; /* bytes that the bound may be less */
-} limited[] = {
-    {"a chain, halves", "2", chain, 6000, false, 60},
-    {"a chain, thirds", "3", chain, 4500, false, 45},
-    {"a chain, too little", "2", chain, 3000, true, 0},
-    {"a large weight, whole", "2", large_weight, 50000, false, 0},
-    {"a large weight, halves", "2", large_weight, 25000, false, 2880},
-    {"branches, halves", "2", branches, 900, false, 0},
+static const limited_program limited[] = {
+    {"a chain, halves", "2", chain, 6000, false, 0, 60},
+    {"a chain, thirds", "3", chain, 4500, false, 0, 45},
+    {"a chain, too little", "2", chain, 3000, true, 0, 0},
+    {"a large weight, whole", "2", large_weight, 50000, false, 0, 0},
+    {"a large weight, halves", "2", large_weight, 25000, false, 0, 2880},
+    {"branches, halves", "2", branches, 900, false, 0, 0},
 };
 enum { LIMITED = sizeof limited / sizeof *limited };
-
-static void try_limit(int i)
-{
-    mesh = trama_mesh_create(limited[i].mesh);
-    ck_assert_ptr_nonnull(limited[i].build());
-    ck_assert_int_eq(trama_search_layouts_in_memory(p, limited[i].limit), TRAMA_OK);
-    compared c = compare_with_all(limited[i].name, limited[i].limit);
-    const layouts *found = c.s.found ? &c.s.better : &c.start;
-    const int64_t bytes = c.s.found ? c.s.better_bytes : c.s.bytes, needed = layouts_memory(p, found, 64, false);
-    ck_assert_int_eq(needed, c.s.found ? c.s.better_memory : c.s.memory);
-    ck_assert_int_eq(c.s.fits, !limited[i].none);
-    ck_assert_int_eq(c.tried == 0, limited[i].none);
-    ck_assert_int_eq(needed > limited[i].limit, limited[i].none);
-    if (!limited[i].none) {
-        ck_assert_int_eq(bytes, c.least);
-        ck_assert_int_ge(c.s.bound, c.least - limited[i].open);
-    }
-    compared_free(&c);
-}
 
 START_TEST(a_limit_of_memory_is_kept_with_the_fewest_bytes)
 {
     for (int i = 0; i < LIMITED; i++) {
-        try_limit(i);
+        check_limit(&limited[i], trama_search_layouts_in_memory_at);
         tear_down();
         set_up();
     }

@@ -32,14 +32,7 @@ static trama_value *step_on_two_meshes(void)
     return made;
 }
 
-static const struct {
-    const char *name, *mesh;
-    trama_value *(*build)(void);
-    int64_t limit; /* bytes of states */
-    bool none;     /* no layouts keep it */
-    int64_t gap;   /* bytes more than the fewest that may be found: prices do not reach all layouts */
-    int64_t open;  /* and that the bound may be less */
-} limited[] = {
+static const limited_program limited[] = {
     {"adam, whole", "2", adam_step, 2000, false, 0, 0},
     {"adam, halves", "2", adam_step, 700, false, 0, 0},
     {"adam, thirds", "3", adam_step, 500, false, 0, 0},
@@ -57,27 +50,7 @@ enum { LIMITED = sizeof limited / sizeof *limited };
 START_TEST(a_limit_of_states_is_kept_with_the_fewest_bytes)
 {
     for (int i = 0; i < LIMITED; i++) {
-        mesh = trama_mesh_create(limited[i].mesh);
-        ck_assert_ptr_nonnull(limited[i].build());
-        ck_assert_int_eq(trama_search_layouts_within(p, limited[i].limit), TRAMA_OK);
-        compared c = compare_with_all(limited[i].name, limited[i].limit);
-        const int64_t found = c.s.found ? c.s.better_bytes : c.s.bytes,
-                      kept = c.s.found ? layouts_memory(p, &c.s.better, 64, true) : c.s.memory;
-        ck_assert_int_eq(kept, c.s.found ? c.s.better_memory : layouts_memory(p, &c.start, 64, true));
-        if (limited[i].none) {
-            ck_assert(!c.s.fits);
-            ck_assert_int_le(c.s.bound, found);
-            ck_assert_int_eq(c.tried, 0);
-            ck_assert_int_gt(kept, limited[i].limit);
-        } else {
-            ck_assert_int_le(kept, limited[i].limit);
-            ck_assert_int_ge(found, c.least);
-            ck_assert_int_le(found, c.least + limited[i].gap);
-            ck_assert(c.s.fits);
-            ck_assert_int_le(c.s.bound, c.least);
-            ck_assert_int_ge(c.s.bound, c.least - limited[i].open);
-        }
-        compared_free(&c);
+        check_limit(&limited[i], trama_search_layouts_within_at);
         tear_down();
         set_up();
     }

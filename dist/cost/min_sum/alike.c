@@ -18,8 +18,7 @@ static bool same_costs(const min_sum_pair *a, const min_sum_pair *b)
 
 static uint64_t hash_costs(const min_sum_pair *p)
 {
-    const uint64_t hash = hash_word(HASH_START, (uint64_t)(uintptr_t)p->table);
-    return hash_word(hash_word(hash, (uint64_t)(uintptr_t)p->row), (uint64_t)(uintptr_t)p->column);
+    return hash_address(hash_address(hash_address(HASH_START, p->table), p->row), p->column);
 }
 
 /* The first pair with the costs of each one [pairs]. Addresses serve to find equal ones alone, so that all ranks get

@@ -72,14 +72,19 @@ void beliefs_restore(min_sum *m, double *saved)
     free(saved);
 }
 
+void beliefs_add_pair(const min_sum *m, int v, const min_sum_pair *p, const int *state, double *costs)
+{
+    const bool first = p->first == v;
+    const int other = state[other_of(p, v)];
+    for (int s = 0; s < m->variables.at[v].n; s++)
+        costs[s] += first ? pair_cost(p, p->row[s], p->column[other]) : pair_cost(p, p->row[other], p->column[s]);
+}
+
 /* Adds the costs beside the states of earlier variables. */
 static void add_earlier(min_sum *m, int v, const int *state)
 {
-    for (int i = m->before[v]; i >= 0; i = m->pairs.at[i].next_of_second) {
-        const min_sum_pair *p = &m->pairs.at[i].p;
-        for (int s = 0; s < m->variables.at[v].n; s++)
-            m->beliefs[s] += pair_cost(p, p->row[state[p->first]], p->column[s]);
-    }
+    for (int i = m->before[v]; i >= 0; i = m->pairs.at[i].next_of_second)
+        beliefs_add_pair(m, v, &m->pairs.at[i].p, state, m->beliefs);
 }
 
 static void add_messages_of_later(min_sum *m, int v)

@@ -33,6 +33,11 @@ static inline double lesser(double a, double b)
     return a < b ? a : b;
 }
 
+static inline int other_of(const min_sum_pair *p, int v)
+{
+    return p->first == v ? p->second : p->first;
+}
+
 static inline double pair_cost(const min_sum_pair *p, int row, int column)
 {
     return p->scale * p->table[(size_t)row * (size_t)p->columns + (size_t)column];
@@ -48,6 +53,10 @@ void beliefs_restore(min_sum *m, double *saved);
 
 /* The costs of a variable's states, with `forbidden` added for those that a branch excludes. */
 void beliefs_costs(const min_sum *m, int v, double *costs);
+
+/* Adds the costs of a pair to those of a variable's states, beside the state of the other variable. state [variables]
+ */
+void beliefs_add_pair(const min_sum *m, int v, const min_sum_pair *p, const int *state, double *costs);
 
 /* The beliefs of a variable: the costs of its states and the messages to them. */
 void beliefs_gather(min_sum *m, int v);

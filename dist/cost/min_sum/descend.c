@@ -18,15 +18,6 @@ static bool is_crowded(const min_sum *m, int v)
     return m->variables.at[v].n_before + m->variables.at[v].n_after > MOST_NEIGHBOURS;
 }
 
-/* Adds the costs of a pair beside the state of the other variable. */
-static void add_pair(const descent *d, int v, const min_sum_pair *p, double *sums)
-{
-    const bool first = p->first == v;
-    const int other = d->state[first ? p->second : p->first];
-    for (int s = 0; s < d->m->variables.at[v].n; s++)
-        sums[s] += first ? pair_cost(p, p->row[s], p->column[other]) : pair_cost(p, p->row[other], p->column[s]);
-}
-
 /* The next pair of a variable, those with later ones first; NULL: there is none. *place is -1 before the first call. */
 static const min_sum_pair *next_pair(const min_sum *m, int v, int *place)
 {
@@ -47,14 +38,14 @@ static void gather_beside(const descent *d, int v, const min_sum_pair *without)
     beliefs_costs(d->m, v, d->m->beliefs);
     for (int place = -1; (p = next_pair(d->m, v, &place));)
         if (p != without)
-            add_pair(d, v, p, d->m->beliefs);
+            beliefs_add_pair(d->m, v, p, d->state, d->m->beliefs);
 }
 
 /* Adds the least costs of a neighbour and of its pairs, in whatever state, to the sums. */
 static void add_answers(const descent *d, int v, const min_sum_pair *p)
 {
     const bool first = p->first == v;
-    const int *class_of = first ? p->row : p->column, other = first ? p->second : p->first;
+    const int *class_of = first ? p->row : p->column, other = other_of(p, v);
     gather_beside(d, other, p);
     beliefs_of_classes(d->m, other, p, 1);
     beliefs_least(d->m->least, p, !first, d->answers);
@@ -68,8 +59,8 @@ static int best_with_neighbours(const descent *d, int v)
     const min_sum_pair *p;
     beliefs_costs(d->m, v, d->sums);
     for (int place = -1; (p = next_pair(d->m, v, &place));)
-        if (is_crowded(d->m, p->first == v ? p->second : p->first))
-            add_pair(d, v, p, d->sums);
+        if (is_crowded(d->m, other_of(p, v)))
+            beliefs_add_pair(d->m, v, p, d->state, d->sums);
         else
             add_answers(d, v, p);
     return beliefs_favour(d->sums, d->m->variables.at[v].n, d->state[v]);
@@ -95,7 +86,7 @@ static bool move(const descent *d, int v)
         return false;
     double more = change(d, v, best);
     for (int place = -1; best >= 0 && (p = next_pair(d->m, v, &place)); n++) {
-        const int other = p->first == v ? p->second : p->first;
+        const int other = other_of(p, v);
         moved[n] = other;
         before[n] = d->state[other];
         more += is_crowded(d->m, other) ? 0 : change(d, other, -1);
