@@ -65,6 +65,15 @@ static void lies_so(const explaining *e, const trama_value *v)
         said_at(e->out, v->annotated.where);
 }
 
+/* The state that the op updates in parts of how it lies; -1: none. */
+static int updated_in_parts(const explaining *e, const trama_node *node)
+{
+    for (int t = 0; t < node->op->n_out; t++)
+        if (node_updates(node, t) && !trama_layout_equal(&e->l->op[node->id]->in[t], &e->l->value[node->in[t]->id]))
+            return t;
+    return -1;
+}
+
 static void reason(const explaining *e, const layout_change *c)
 {
     const trama_node *node = c->node;
@@ -72,9 +81,17 @@ static void reason(const explaining *e, const layout_change *c)
     if (c->operand == SETTLES && c->value->mesh) {
         text_add(e->out, "it is annotated so");
         said_at(e->out, c->value->annotated.where);
+    } else if (c->operand == SETTLES && node_updates(node, c->value->result)) {
+        text_add(e->out, "each process updates a part, and the updated ");
+        lies_so(e, node->in[c->value->result]);
     } else if (c->operand == SETTLES && c->value->gradient.of) {
-        text_add(e->out, "a gradient lies like its value where others than its update read it: ");
-        lies_so(e, c->value->gradient.of);
+        const trama_value *of = c->value->gradient.of;
+        text_add(
+            e->out,
+            layout_lies(c->to_mesh, c->to, e->l->mesh[of->id], &e->l->value[of->id])
+                ? "a gradient lies like its value where others than its update read it: "
+                : "each process updates a part, and sums that of the gradient, where others than the update read it: ");
+        lies_so(e, of);
     } else if (c->operand == SETTLES) {
         text_add(e->out, layout_has(c->from, TRAMA_PARTIAL) ? "the terms are summed where they are made"
                                                             : "completion gave it that split");
@@ -84,8 +101,9 @@ static void reason(const explaining *e, const layout_change *c)
         text_add(e->out, "the op's layouts are fixed");
         said_at(e->out, node->fixed->where);
     } else if (node->op->updates && !node_updates(node, c->operand)) {
-        text_add(e->out, "the updated ");
-        lies_so(e, node->in[0]);
+        const int t = updated_in_parts(e, node);
+        text_add(e->out, t < 0 ? "the updated " : "each process updates a part, and the updated ");
+        lies_so(e, node->in[t < 0 ? 0 : t]);
     } else if (axis < 0) {
         text_add(e->out, "the op computes on another mesh");
     } else {

@@ -175,6 +175,15 @@ static double reads_element(class_tables *t, const table_key *key, int i, int k)
     return cost;
 }
 
+static double updates_element(class_tables *t, const table_key *key, int i, int k)
+{
+    const layout_classes *from = key->from, *to = key->to;
+    const bool part = !layout_has(&to->layouts.at[k], TRAMA_PARTIAL) && cost_of(t, key->of, from, i, to, k) == 0;
+    return layout_lies(from->mesh, &from->layouts.at[i], to->mesh, &to->layouts.at[k]) ? 0
+           : part ? cost_of(t, key->of, to, k, from, i)
+                  : t->forbidden;
+}
+
 /* Whether a state has as many copies as there may be. */
 static bool has_all_copies(const copy_states *c, int state)
 {
@@ -183,10 +192,9 @@ static bool has_all_copies(const copy_states *c, int state)
 
 static double element(class_tables *t, const table_key *key, int i, int k)
 {
-    const layout_classes *from = key->from, *to = key->to;
     switch (key->kind) {
-    case TABLE_EQUALS:
-        return layout_lies(from->mesh, &from->layouts.at[i], to->mesh, &to->layouts.at[k]) ? 0 : t->forbidden;
+    case TABLE_UPDATES:
+        return updates_element(t, key, i, k);
     case TABLE_BYTES:
         return bytes_element(t, key, i, k);
     case TABLE_ORIGINS:

@@ -49,7 +49,8 @@ const copy_states *copies_between(class_tables *t, int copies, const layout_clas
                                   const layout_classes *needed);
 
 typedef enum table_kind {
-    TABLE_EQUALS,  /* [classes of from, classes of to] 0 where the layouts are equal, else `forbidden` */
+    TABLE_UPDATES, /* [classes of from, classes of to] 0 where a state lies as it is updated; the cost of gathering it
+                      where each process updates a part of what it holds; else `forbidden` */
     TABLE_BYTES,   /* [classes of from, classes of to] the cost of a change of a value */
     TABLE_ORIGINS, /* [classes of made, copy states] 0 for the states made as the class says, else `forbidden` */
     TABLE_READS    /* [copy states, classes of to] the cost of a change from the cheapest layout of a state */

@@ -257,7 +257,7 @@ static void place_op(layout_graph *g, const trama_node *node, demands *d)
         const value_place *at = &g->value[v->id];
         if (node_updates(node, t))
             join(g, at->variable, at->classes, variable, &c->tensor[t],
-                 &(table_key){.kind = TABLE_EQUALS, .from = at->classes, .to = &c->tensor[t], .of = v});
+                 &(table_key){.kind = TABLE_UPDATES, .from = at->classes, .to = &c->tensor[t], .of = v});
         else if (node_reads(node, t))
             join_reader(g, v, variable, &c->tensor[t], is_factor(node, c->rule, t) && !c->kept);
     }

@@ -215,7 +215,9 @@ static void pass_node(process_memory *m, holders *h, const trama_node *node)
     for (int o = 0; o < node->op->n_out; o++) {
         const trama_value *out = node->out[o];
         const int t = shared_operand(node, o);
-        if (t >= 0 && !settles(h, out))
+        if (node_updates(node, o))
+            h->of[out->id] = h->of[node->in[o]->id];
+        else if (t >= 0 && !settles(h, out))
             h->of[out->id] = memory_read(h, node, t);
         if (m->until[out->id] >= 0 && (out->fetched || !shares_memory(out)))
             keep(h, h->of[out->id], out->fetched ? m->n_moments - 1 : node->id);
@@ -298,6 +300,8 @@ int64_t process_memory_count(process_memory *m, const layouts *l)
         const layout_change *c = &h.changes.at[i];
         const trama_mesh *mesh;
         const trama_layout *layout = change_layout(c, &mesh);
+        if (node_updates(c->node, c->operand == SETTLES ? c->value->result : c->operand))
+            continue; /* a part of a state lies in the state */
         add_span(m, need, mesh, largest_piece(m, c->value, mesh, layout),
                  (int[]){c->node->id, h.until[h.n_values + i]});
     }

@@ -66,8 +66,7 @@ static void walk_node(walk *w, const trama_node *node)
         if (node_reads(node, t))
             want(w, node, t, l->op[node->id]->mesh, &l->op[node->id]->in[t]);
     for (int o = 0; o < node->op->n_out; o++)
-        if (!node_updates(node, o))
-            settle(w, node, o);
+        settle(w, node, o);
 }
 
 void find_changes(const trama_program *program, const layouts *l, const bool *needed, layout_changes *list)

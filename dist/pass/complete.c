@@ -258,8 +258,10 @@ static bool starts(const trama_program *p, int i)
 static void start_values(completion *c)
 {
     const trama_program *p = c->program;
-    for (int i = 0; i < p->values.n; i++)
-        c->l->mesh[i] = p->values.at[i]->mesh;
+    for (int i = 0; i < p->values.n; i++) {
+        const trama_value *v = p->values.at[i], *of = v->state->slot_of;
+        c->l->mesh[i] = of && !v->mesh ? of->mesh : v->mesh;
+    }
     for (int i = 0; i < p->start.at.n; i++)
         if (starts(p, i))
             c->l->mesh[p->start.at.at[i].value] = p->start.mesh;
@@ -292,7 +294,7 @@ static void join_masks(layouts *l, const trama_node *node, const trama_layout *c
             l->value[value_storage(node->in[o])->id].mask = mask;
 }
 
-/* State without an annotation gets the layout of the state that it is updated with: an optimizer's its parameter's. */
+/* State without an annotation gets the layout of the state that one op updates with it. */
 static void join_states(completion *c)
 {
     const trama_program *p = c->program;
@@ -332,6 +334,10 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
     c.rules = complete_rules(program, nominal);
     c.summed = trama_alloc((size_t)program->values.n * sizeof *c.summed);
     c.held = trama_alloc((size_t)program->values.n * sizeof *c.held);
+    c.shares = trama_alloc((size_t)program->values.n * sizeof *c.shares);
+    c.slot = trama_alloc((size_t)program->values.n * sizeof *c.slot);
+    c.wished = trama_alloc((size_t)program->values.n * sizeof *c.wished);
+    c.updated = trama_alloc((size_t)program->values.n * sizeof *c.updated);
     c.trains = trama_alloc((size_t)program->values.n * sizeof *c.trains);
     start_values(&c);
     find_trained(&c);
@@ -341,6 +347,7 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
         sweep(&c);
         join_states(&c);
         close_leaves(&c);
+        find_shared(&c);
         status = freeze_program(&c);
     }
     result->report = text_take(&c.report);
@@ -348,6 +355,10 @@ trama_status complete_program(const trama_program *program, int64_t nominal, con
     free(c.summed);
     free(c.held);
     free(c.trains);
+    free(c.shares);
+    free(c.slot);
+    free(c.wished);
+    free(c.updated);
     if (!status)
         status = memory_status(NOWHERE, "completing the layouts");
     if (status)

@@ -46,16 +46,16 @@ static void fit_mask(const trama_mesh *mesh, int ndim, const trama_layout *compl
             layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
 }
 
-/* Each state must lie in the layout in which the op updates it. */
-static trama_status check_update(const trama_node *node, const layouts *l, const op_layouts *op)
+/* The op must compute in the layouts in which its states are to be updated. */
+static trama_status check_update(const trama_node *node, const layouts *l, const trama_layout *const *in,
+                                 const op_layouts *op)
 {
     for (int o = 0; o < node->op->n_out; o++) {
         const trama_value *v = node->in[o];
-        if (!(node->op->updates >> o & 1) ||
-            (l->mesh[v->id] == op->mesh && trama_layout_equal(&l->value[v->id], &op->in[o])))
+        if (!node_updates(node, o) || (in[o] && trama_layout_equal(in[o], &op->in[o])))
             continue;
         text lies = {0}, computes = {0};
-        layout_text(&lies, l->mesh[v->id], &l->value[v->id]);
+        layout_text(&lies, l->mesh[v->id], in[o] ? in[o] : &l->value[v->id]);
         layout_text(&computes, op->mesh, &op->in[o]);
         trama_fail(node->where, TRAMA_E_LAYOUT, "%s updates %s, which lies as %s, in the layout %s: shard it like that",
                    node->op->name, v->name, lies.at, computes.at);
@@ -195,8 +195,9 @@ static trama_status freeze_node(const completion *c, const trama_node *node, con
         in[0] = in[1];
     } else if (node->op->updates) /* updated states alone decide */
         for (int t = 0; t < node->op->n_in; t++)
-            if (!(node->op->updates >> t & 1))
-                in[t] = NULL;
+            in[t] = node_updates(node, t) && l->mesh[node->in[t]->id] == mesh
+                        ? updated_layout(c, node->in[t], value_storage(node->in[t]))
+                        : NULL;
     infer_op(&(infer_question){.node = node,
                                .rule = rule,
                                .mesh = mesh,
@@ -208,7 +209,7 @@ static trama_status freeze_node(const completion *c, const trama_node *node, con
              op, report);
     status = take_mask(node, l, op);
     if (!status)
-        status = check_update(node, l, op);
+        status = check_update(node, l, in, op);
     if (!status && node->fixed)
         status = keep_fixed(node, l, op);
     if (status)
@@ -242,14 +243,29 @@ trama_status complete_node(const trama_node *node, const trama_rule *rule, const
 
 /* ---- Partial results that do not stay partial ---- */
 
+/* Whether the part splits the dims that a layout splits, along the same axes. */
+static bool is_within_splits(const trama_layout *layout, const trama_layout *part)
+{
+    for (int a = 0; a < layout->naxes; a++)
+        if (layout->axis[a].kind == TRAMA_SPLIT &&
+            (part->axis[a].kind != TRAMA_SPLIT || part->axis[a].dim != layout->axis[a].dim))
+            return false;
+    return true;
+}
+
 /* A gradient that a target names, or that other ops than an update read, is summed: its partial axes become those of
- * the value that it belongs to. */
+ * the value that it belongs to, or of the part that is updated. */
 static void place_gradient(const completion *c, const trama_value *v)
 {
     trama_layout *layout = &c->l->value[v->id];
     const trama_value *x = v->gradient.of;
+    share_update(c, v);
     if (!(v->fetched || v->gradient.reduce_at_once) || !x || v->mesh || c->l->mesh[v->id] != c->l->mesh[x->id])
         return;
+    if (!v->fetched && is_shared(c, x) && is_within_splits(layout, &c->updated[x->id])) {
+        *layout = c->updated[x->id];
+        return;
+    }
     for (int a = 0; a < layout->naxes; a++) {
         const trama_placement *wanted = &c->l->value[x->id].axis[a];
         int axes[TRAMA_MAX_AXES];
@@ -290,6 +306,7 @@ static trama_status freeze_nodes(completion *c)
     const trama_program *p = c->program;
     trama_status status = TRAMA_OK;
     c->report.n = 0;
+    begin_shared(c);
     forget_held(c);
     for (int i = 0; i < p->nodes.n && !status; i++) {
         const trama_node *node = p->nodes.at[i];

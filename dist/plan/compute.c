@@ -41,17 +41,19 @@ static void result_cut(const compute_group *g, const plan_dist_value *h, const p
     }
 }
 
-/* Makes the distributed value of a result in a layout. */
-static void make_result(compute_group *g, const trama_node *node, int o, const trama_layout *layout, bool internal)
+/* Makes the distributed value of a result as the op makes it, or of an updated state as it rests. */
+static void make_result(compute_group *g, const trama_node *node, int o, bool rests, bool internal)
 {
     partition *q = g->q;
+    const op_layouts *op = layouts_of(q, node->id);
+    const trama_layout *layout = rests ? &q->s.l->value[node->out[o]->id] : &op->out[o],
+                       *of_state = rests ? &q->s.l->value[node->in[o]->id] : &op->in[o];
     int value = node->out[o]->id, t = q->s.rules[g->leader]->n_in + (node == g->nodes.at[0] ? o : 0);
     plan_dist_value h = {.value = value, .mesh = g->mesh, .layout = *layout};
     box whole = partition_whole(q, value);
     partition_pieces(q, g->mesh, layout, &whole, &h);
     const plan_dist_value *state =
-        node->op->updates >> o & 1 ? find_dist_value(q->p, node->in[o]->id, g->mesh, &layouts_of(q, node->id)->in[o])
-                                   : NULL;
+        node_updates(node, o) ? find_dist_value(q->p, node->in[o]->id, g->mesh, of_state) : NULL;
     h.inside = state && state->inside;
     for (int k = 0; k < h.pieces.n; k++) {
         plan_local_box *piece = &h.pieces.at[k];
@@ -68,17 +70,17 @@ static void make_result(compute_group *g, const trama_node *node, int o, const t
 }
 
 /* Distributed values of the results, in the layout that the op makes; shards where the op does not update state. An
- * updated state that only some of its holders compute also gets one in its completed layout, before the other. */
+ * updated state of which processes compute a part each, or only some compute it, also gets one as it rests, before the
+ * other. */
 void compute_results(compute_group *g, const bool *internal)
 {
     const partition *q = g->q;
     for (int i = 0; i < g->nodes.n; i++) {
         const trama_node *node = g->nodes.at[i];
-        const op_layouts *op = layouts_of(q, node->id), *completed = q->s.l->op[node->id];
         for (int o = 0; o < node->op->n_out; o++) {
-            if (op != completed && node->op->updates >> o & 1)
-                make_result(g, node, o, &completed->out[o], false);
-            make_result(g, node, o, &op->out[o], internal[node->out[o]->id]);
+            if (updates_apart(q, node, o))
+                make_result(g, node, o, true, false);
+            make_result(g, node, o, false, internal[node->out[o]->id]);
         }
     }
 }
@@ -242,47 +244,6 @@ static void emit_tile(compute_group *g, const plan_local_box *piece, const box *
 
 /* ---- Sums of large operands to small results ---- */
 
-enum { LITTLE = 512 /* elements */ };
-
-/* The factor of the outermost dim of an operand that is reduced (sum, max, min) and has at least n indices; -1:
- * none. */
-static int summed_factor(const trama_rule *rule, int t, const factor_ranges *r, int n)
-{
-    for (int d = 0; d < rule->tensor[t].ndim; d++)
-        for (int f = 0; f < rule->n_factors; f++) {
-            bool equal_only;
-            if (rule_dim_of(rule, t, f) == d && rule_dim_of(rule, rule->n_in, f) < 0 && r->n[f] >= n &&
-                rule->factor[f].reduce != TRAMA_AVG && rule_splittable(rule, f, &equal_only) &&
-                cut_minor_extent(rule, &rule->tensor[t].dim[d], f) == 1)
-                return f;
-        }
-    return -1;
-}
-
-/* The number of parts in which a piece's op sums a factor, which is set: where a small result comes of a large operand,
- * the parts are tasks of their own. 1: all at once. Sizes alone decide, so that any number of workers gives the same
- * bits. */
-static int summed_parts(const compute_group *g, const plan_local_box *piece, int *factor)
-{
-    const partition *q = g->q;
-    const trama_node *node = g->nodes.at[0];
-    const trama_rule *rule = q->s.rules[node->id];
-    if (g->nodes.n > 1 || node->op->n_out != 1 || node->op->updates || box_count(&piece->region.box) > LITTLE ||
-        halo_reaches(g) || plan_on_gpu(q->p, piece->place))
-        return 1;
-    factor_ranges r = factor_ranges_of_result(g, node, piece->position, &piece->region.box);
-    for (int t = 0; t < rule->n_in; t++) {
-        box whole = partition_whole(q, node->in[t]->id), b = factor_box(rule, t, &r, &whole);
-        int n = partition_sum_tiles(q, box_count(&b) * (int64_t)trama_dtype_size(node->in[t]->dtype));
-        if (n < 2 || (node->op->shape_only >> t & 1))
-            continue;
-        *factor = summed_factor(rule, t, &r, n);
-        if (*factor >= 0)
-            return n;
-    }
-    return 1;
-}
-
 /* Emits the terms in the order of the parts, then their sum. */
 static void emit_sum(compute_group *g, const plan_local_box *piece, int factor, int parts)
 {
@@ -325,7 +286,7 @@ static const plan_shard *tiles_of(const compute_group *g, const plan_local_box *
     const trama_node *node = g->nodes.at[0];
     const plan_shard *finest = result;
     if (!box_equal(&result->box, &piece->region.box))
-        return NULL;
+        return node->op->updates ? result : NULL;
     for (int t = 0; node->op->pointwise && result->cut_parts == 1 && t < node->op->n_in; t++) {
         const trama_layout *layout = &layouts_of(q, node->id)->in[t];
         const plan_dist_value *h = find_dist_value(q->p, node->in[t]->id, g->mesh, layout);
@@ -336,6 +297,32 @@ static const plan_shard *tiles_of(const compute_group *g, const plan_local_box *
             finest = s;
     }
     return finest;
+}
+
+/* Of a piece: the tiles on its place that come before number 0 of its shard, and all of them. Of a part of a shard
+ * those count that it meets. */
+typedef struct tile_span {
+    int before, total;
+} tile_span;
+
+static tile_span span_of(const partition *q, const plan_dist_value *h, int piece)
+{
+    const plan_region *r = &h->pieces.at[piece].region;
+    const plan_shard *shard = &q->p->shards.at[r->shard];
+    tile_span span = {0};
+    int first, last;
+    if (!box_equal(&shard->box, &r->box)) {
+        plan_tiles(shard, &r->box, &first, &last);
+        return (tile_span){-first, last - first + 1};
+    }
+    for (int k = 0; k < h->pieces.n; k++) {
+        if (h->pieces.at[k].place != h->pieces.at[piece].place)
+            continue;
+        const int parts = q->p->shards.at[h->pieces.at[k].region.shard].cut_parts;
+        span.before += k < piece ? parts : 0;
+        span.total += parts;
+    }
+    return span;
 }
 
 /* Where a process has nothing of result 0 but something of another result, such as a term to which it adds nothing, the
@@ -372,26 +359,20 @@ void compute_tiles(compute_group *g)
         const plan_shard shard = q->p->shards.at[piece.region.shard];
         if (box_count(&piece.region.box) == 0)
             continue;
-        int before = 0, total = 0, factor, terms = summed_parts(g, &piece, &factor);
+        int factor, terms = summed_parts(g, &piece, &factor);
         if (terms > 1) {
             emit_sum(g, &piece, factor, terms);
             continue;
         }
-        for (int k = 0; k < h->pieces.n; k++) {
-            if (h->pieces.at[k].place != piece.place)
-                continue;
-            int parts = q->p->shards.at[h->pieces.at[k].region.shard].cut_parts;
-            before += k < i ? parts : 0;
-            total += parts;
-        }
         const plan_shard *cut = tiles_of(g, &piece, &shard);
+        const tile_span span = span_of(q, h, i);
         box parts[MOST_PARTS];
         int n_parts = halo_parts(g, piece.position, &piece.region.box, parts);
         for (int k = 0; k < n_parts * (cut ? cut->cut_parts : 1); k++) {
             int tile = k / n_parts;
             box b = cut ? plan_tile(cut, tile) : piece.region.box;
             if (box_intersect(&b, &parts[k % n_parts], &b))
-                emit_tile(g, &piece, &b, cut == &shard ? lane_of(q, piece.place, before + tile, total) : -1);
+                emit_tile(g, &piece, &b, cut == &shard ? lane_of(q, piece.place, span.before + tile, span.total) : -1);
         }
     }
     emit_without_first(g);

@@ -98,3 +98,43 @@ int cut_dim_of(const trama_rule *rule, int t, const box *b, int parts)
     }
     return best < 0 ? merged_dim_of(rule, t, b, parts) : best;
 }
+
+/* ---- Sums of large operands to small results ---- */
+
+enum { LITTLE = 512 /* elements */ };
+
+/* The factor of the outermost dim of an operand that is reduced (sum, max, min) and has at least n indices; -1:
+ * none. */
+static int summed_factor(const trama_rule *rule, int t, const factor_ranges *r, int n)
+{
+    for (int d = 0; d < rule->tensor[t].ndim; d++)
+        for (int f = 0; f < rule->n_factors; f++) {
+            bool equal_only;
+            if (rule_dim_of(rule, t, f) == d && rule_dim_of(rule, rule->n_in, f) < 0 && r->n[f] >= n &&
+                rule->factor[f].reduce != TRAMA_AVG && rule_splittable(rule, f, &equal_only) &&
+                cut_minor_extent(rule, &rule->tensor[t].dim[d], f) == 1)
+                return f;
+        }
+    return -1;
+}
+
+int summed_parts(const compute_group *g, const plan_local_box *piece, int *factor)
+{
+    const partition *q = g->q;
+    const trama_node *node = g->nodes.at[0];
+    const trama_rule *rule = q->s.rules[node->id];
+    if (g->nodes.n > 1 || node->op->n_out != 1 || node->op->updates || box_count(&piece->region.box) > LITTLE ||
+        halo_reaches(g) || plan_on_gpu(q->p, piece->place))
+        return 1;
+    factor_ranges r = factor_ranges_of_result(g, node, piece->position, &piece->region.box);
+    for (int t = 0; t < rule->n_in; t++) {
+        box whole = partition_whole(q, node->in[t]->id), b = factor_box(rule, t, &r, &whole);
+        int n = partition_sum_tiles(q, box_count(&b) * (int64_t)trama_dtype_size(node->in[t]->dtype));
+        if (n < 2 || (node->op->shape_only >> t & 1))
+            continue;
+        *factor = summed_factor(rule, t, &r, n);
+        if (*factor >= 0)
+            return n;
+    }
+    return 1;
+}

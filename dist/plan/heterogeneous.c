@@ -167,14 +167,3 @@ void heterogeneous_operand(compute_group *g, const trama_node *node, int t)
     assert(!(replica_axes(g) & ~layout_axes(&completed->in[t], TRAMA_REPLICATE)) && "else results were no replicas");
     g->q->op[node->id]->in[t].mask = op->out[0].mask;
 }
-
-void heterogeneous_spread(partition *q, const trama_node *node, int result)
-{
-    int value = node->out[result]->id;
-    const trama_mesh *mesh = q->s.l->op[node->id]->mesh;
-    const plan_dist_value *from = find_dist_value(q->p, value, mesh, &q->op[node->id]->out[result]);
-    const plan_dist_value *to = find_dist_value(q->p, value, mesh, &q->s.l->op[node->id]->out[result]);
-    q->next = q->bucket[value] - 1;
-    q->hops = 0;
-    reshard_into(q, (int)(from - q->p->dist_values.at), (int)(to - q->p->dist_values.at), node->id);
-}

@@ -281,6 +281,18 @@ static void emit_group(partition *q, compute_group *g, const bool *internal, con
     install_old_copies(q, &old);
 }
 
+/* Moves the parts of an updated state to all that hold it as it rests. */
+static void spread_update(partition *q, const trama_node *node, int result)
+{
+    const int value = node->out[result]->id;
+    const op_layouts *op = layouts_of(q, node->id);
+    const plan_dist_value *from = find_dist_value(q->p, value, op->mesh, &op->out[result]),
+                          *to = find_dist_value(q->p, value, op->mesh, &q->s.l->value[value]);
+    q->next = q->bucket[value] - 1;
+    q->hops = 0;
+    reshard_into(q, (int)(from - q->p->dist_values.at), (int)(to - q->p->dist_values.at), node->id);
+}
+
 /* Reshards a result to its own layout at once, where its op makes another one; its own layout comes first. A result
  * that only some of its holders compute goes to its readers when they run, unless it is kept. */
 static void settle(partition *q, const trama_node *node, const bool *internal, const bool *kept)
@@ -288,9 +300,9 @@ static void settle(partition *q, const trama_node *node, const bool *internal, c
     bool some = layouts_of(q, node->id) != q->s.l->op[node->id];
     for (int o = 0; o < node->op->n_out; o++) {
         int value = node->out[o]->id;
-        bool updates = node->op->updates >> o & 1;
-        if (some && updates)
-            heterogeneous_spread(q, node, o);
+        bool updates = node_updates(node, o);
+        if (updates_apart(q, node, o))
+            spread_update(q, node, o);
         if (updates || (some && (internal[value] || !kept[value])))
             continue;
         partition_reshard(q, value, q->s.l->mesh[value], &q->s.l->value[value], node->id, false);

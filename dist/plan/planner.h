@@ -6,7 +6,8 @@
 
 #include "partition.h"
 
-enum { MAX_TILES = 8 }; /* of a shard that is cut as messages arrive or leave, and not as it is computed */
+enum { OWN_BUCKET = 1 << 20 }; /* buckets from here on are of one exchange: its own messages alone are bundled */
+enum { MAX_TILES = 8 };        /* of a shard that is cut as messages arrive or leave, and not as it is computed */
 
 /* The positions of a mesh that lie on this rank's places. */
 typedef struct local_positions {
@@ -56,6 +57,13 @@ static inline bool is_mine(const partition *q, int place)
 static inline const op_layouts *layouts_of(const partition *q, int node)
 {
     return q->op && q->op[node] ? q->op[node] : q->s.l->op[node];
+}
+
+/* Whether the op updates a state in another layout than the one in which the state rests. */
+static inline bool updates_apart(const partition *q, const trama_node *node, int result)
+{
+    return node_updates(node, result) &&
+           !trama_layout_equal(&layouts_of(q, node->id)->out[result], &q->s.l->value[node->out[result]->id]);
 }
 
 box partition_whole(const partition *q, int value);
@@ -170,6 +178,11 @@ const plan_local_box *compute_operand(const compute_group *g, const trama_node *
 /* The box of operand t of the first node that a box of its result needs. */
 box compute_operand_box(const compute_group *g, int t, int position, const box *result);
 
+/* cut.c: the number of parts in which a piece's op sums a factor, which is set: where a small result comes of a large
+ * operand, the parts are tasks of their own. 1: all at once. Sizes alone decide, so that any number of workers gives
+ * the same bits. */
+int summed_parts(const compute_group *g, const plan_local_box *piece, int *factor);
+
 /* turns.c: an op that takes the parts of a factor in turn, since an operand arrives in tiles of them. */
 typedef struct in_turns {
     int factor, parts;
@@ -188,8 +201,6 @@ void turns_part(const compute_group *g, const in_turns *of, int i, int64_t *lo, 
  * outside that does not exist in its completed layout. */
 void heterogeneous_choose(compute_group *g);
 void heterogeneous_operand(compute_group *g, const trama_node *node, int t);
-/* Moves a masked result that updates a state to all holders of the state. */
-void heterogeneous_spread(partition *q, const trama_node *node, int result);
 /* A layout without that mask. */
 trama_layout heterogeneous_unmasked(const partition *q, const trama_layout *layout);
 

@@ -53,9 +53,11 @@ typedef struct annotation {
 /* VALUE_STATE */
 typedef struct state_value {
     trama_init init;
-    int updated_by; /* 1 + the number of the last node that writes it; 0: none */
-    bool trainable; /* a parameter */
-    bool terms;     /* may be partial: it lies like the value that it is updated with */
+    int updated_by;             /* 1 + the number of the last node that writes it; 0: none */
+    bool trainable;             /* a parameter */
+    bool terms;                 /* may be partial: it lies like the value that it is updated with */
+    const trama_value *slot_of; /* the parameter whose optimizer keeps it; NULL: it is no slot */
+    int64_t share_bytes;        /* of a trained parameter, as its optimizer has it */
 } state_value;
 
 /* The part of a value that is a gradient. */

@@ -58,6 +58,8 @@ static void link_value(trama_value *c, const trama_value *v)
         *ARRAY_PUSH(&c->update->trained) = twin(c->program, v->update->trained.at[i]);
         *ARRAY_PUSH(&c->update->raw) = twin(c->program, v->update->raw.at[i]);
     }
+    if (v->kind == VALUE_STATE)
+        c->state->slot_of = twin(c->program, v->state->slot_of);
     c->gradient.of = twin(c->program, v->gradient.of);
     c->gradient.colocated = twin(c->program, v->gradient.colocated);
 }

@@ -42,9 +42,9 @@ static void cut_parts(const exchange *x, const plan_local_box *t, int pieces, co
     const box *b = &t->region.box;
     const bool sliced = x->t.reduced ? is_sliced(x, g) : is_scattered(x, g, 1);
     const int parts = sliced ? g->targets.n : x->t.reduced ? sum_tiles(x, g) : 1;
-    const int cut = b->ndim ? box_slice_dim(b, parts) : -1;
+    const int cut = b->ndim ? box_slice_dim(b, parts > 1 ? parts : MAX_TILES) : -1;
     int64_t each = 1;
-    if (parts < 2 || parts > MOST_SUM_TILES || cut < 0 || b->n[cut] < parts)
+    if ((parts < 2 && !x->t.reduced) || parts > MOST_SUM_TILES || cut < 0 || b->n[cut] < parts)
         return;
     const box part = box_slice(b, parts, 0);
     if (x->t.reduced && sum_turns(x, g, &part) == 1) {
@@ -52,7 +52,7 @@ static void cut_parts(const exchange *x, const plan_local_box *t, int pieces, co
         each = min_i64(each, partition_most_tiles(x->q, t->place, sliced ? pieces : pieces * parts));
         each = max_i64(1, min_i64(each, MOST_SUM_TILES / parts));
     }
-    if (parts <= MAX_TILES || each > 1) {
+    if ((parts > 1 && parts <= MAX_TILES) || each > 1) {
         *dim = cut;
         *tiles = parts * (int)each;
     }

@@ -8,7 +8,6 @@
 #include "exchange.h"
 #include "thresholds.h"
 
-enum { OWN_BUCKET = 1 << 20 }; /* buckets from here on: a move bundles its own messages only */
 
 /* ---- Tensors in user boxes ---- */
 

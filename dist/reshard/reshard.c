@@ -179,6 +179,7 @@ typedef struct request {
     const trama_layout *layout;
     int node;   /* the op that asks for it; -1: the user */
     bool fresh; /* in buffers of its own */
+    int into;   /* the distributed value that gets it; -1: a new one, the plan's last */
     reshard_part within;
 } request;
 
@@ -195,9 +196,9 @@ static void reshard_by_route(const exchange *x, const reshard_choice *c, const r
         *ARRAY_PUSH(&q->p->meshes) = r->owned;
     if (r->from_mesh != x->t.from_mesh)
         source = dist_value_as(q, source, r->from_mesh, &r->from);
-    reshard(q, source, &(request){r->mesh, &r->between, wanted->node, false, hop});
-    reshard(q, q->p->dist_values.n - 1, &(request){r->to_mesh, &r->to, wanted->node, wanted->fresh, hop});
-    plan_dist_value *h = &q->p->dist_values.at[q->p->dist_values.n - 1];
+    reshard(q, source, &(request){r->mesh, &r->between, wanted->node, false, -1, hop});
+    reshard(q, q->p->dist_values.n - 1, &(request){r->to_mesh, &r->to, wanted->node, wanted->fresh, wanted->into, hop});
+    plan_dist_value *h = &q->p->dist_values.at[wanted->into < 0 ? q->p->dist_values.n - 1 : wanted->into];
     h->mesh = x->t.to_mesh;
     h->layout = x->t.to;
     for (int e = first; e < q->p->exchanges.n && c->form != RESHARD_NEW_KIND; e++) {
@@ -205,6 +206,16 @@ static void reshard_by_route(const exchange *x, const reshard_choice *c, const r
         made->bound = e == first ? lacking_bytes(x) : min_i64(made->bound, 0);
         made->least = e == first ? least_bytes(x) : min_i64(made->least, 0);
     }
+}
+
+/* Adds the distributed value that an exchange fills. */
+static int add_target(const exchange *x, const request *r)
+{
+    partition *q = x->q;
+    plan_dist_value *h = plan_add(q->p, (plan_dist_value){.value = x->value, .mesh = r->mesh, .layout = *r->layout});
+    h->inside = layout_has(r->layout, TRAMA_SPLIT) && !x->t.reduced && (x->inside || !x->fresh); /* see try_alias */
+    partition_pieces(q, r->mesh, r->layout, &x->t.whole, h);
+    return q->p->dist_values.n - 1;
 }
 
 static void reshard(partition *q, int source, const request *r)
@@ -225,25 +236,19 @@ static void reshard(partition *q, int source, const request *r)
     }
     x.in_place = c.form == RESHARD_IN_PLACE;
     x.fresh = r->fresh;
-    x.target = q->p->dist_values.n;
-    plan_dist_value *h = plan_add(q->p, (plan_dist_value){.value = x.value, .mesh = r->mesh, .layout = *r->layout});
-    h->inside = layout_has(r->layout, TRAMA_SPLIT) && !x.t.reduced && (x.inside || !x.fresh); /* see try_alias */
-    partition_pieces(q, r->mesh, r->layout, &x.t.whole, h);
+    x.target = r->into < 0 ? add_target(&x, r) : r->into;
     make_exchange(&x, c.form == RESHARD_COLLECTIVE ? &c.collective : NULL, r->node);
 }
 
 void reshard_dist_value(partition *q, int source, const trama_mesh *mesh, const trama_layout *layout, int node,
                         bool fresh)
 {
-    reshard(q, source, &(request){mesh, layout, node, fresh, PART_OF_NOTHING});
+    reshard(q, source, &(request){mesh, layout, node, fresh, -1, PART_OF_NOTHING});
 }
 
 void reshard_into(partition *q, int source, int target, int node)
 {
     const plan_dist_value *to = &q->p->dist_values.at[target];
-    exchange x = exchange_begin(q, source);
-    transfer t = transfer_from(q, source, to->mesh, &to->layout);
-    x.t = reshard_directly(&t, are_distinct(q, t.from_mesh, t.to_mesh));
-    x.target = target;
-    make_exchange(&x, NULL, node);
+    const trama_layout layout = to->layout;
+    reshard(q, source, &(request){to->mesh, &layout, node, false, target, PART_OF_NOTHING});
 }

@@ -37,6 +37,7 @@ static bool check_optimizer(trama_where where, trama_program *p, const trama_opt
         {o->clip_value > 0, "clip_value must be above 0", o->clip_value},
         {o->clip_norm > 0, "clip_norm must be above 0", o->clip_norm},
         {o->eps >= 0 && isfinite(o->eps), "eps must be a number from 0", o->eps},
+        {o->share_bytes >= 0, "share_bytes must not be negative", (double)o->share_bytes},
     };
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
         if (!checks[i].right)

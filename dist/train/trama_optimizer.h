@@ -61,7 +61,7 @@ trama_loss_scale trama_loss_scale_dynamic(void); /* initial 65536, growth 2, bac
 typedef void (*trama_update_rule)(const trama_update *update);
 
 /* Parameters that another optimizer updates: names with commas between; "b*" stands for all names that begin with b.
- * The rule, lr, schedule and rule options of that optimizer apply; clipping and loss scale are those of
+ * The rule, lr, schedule, share_bytes and rule options of that optimizer apply; clipping and loss scale are those of
  * trama_minimize's optimizer. optimizer NULL: the parameters are frozen. */
 typedef struct trama_parameter_group {
     const char *parameters;           /* "w1,b*" */
@@ -87,6 +87,13 @@ struct trama_optimizer {
      * them, on all meshes. INFINITY, the default: no clipping. */
     double clip_norm;
     trama_loss_scale loss_scale; /* initial 0: no scale */
+    /* >= 0: a parameter of which processes hold so many bytes each, and several hold the same, is updated in parts: each
+     * process sums and updates one, and the parts are gathered. It takes as many bytes as to gather the sums, and the
+     * optimizer's states lie in these parts. 4 MiB by default; 0: none. Parameters with
+     * a mask, without a dim of nearly even parts (the largest at most a quarter above the mean), with a gradient that a
+     * target names, or updated by an op that is not pointwise are updated whole. Of several optimizers of a parameter the last one recorded decides. Where
+     * a slot is annotated in parts of its parameter's layout, that decides. */
+    int64_t share_bytes;
     int n_groups;                /* a parameter is in at most one group */
     const trama_parameter_group *groups; /* [n_groups]; borrowed */
 };
@@ -157,7 +164,8 @@ trama_value *trama_update_gradient(const trama_update *update);
 trama_value *trama_update_lr(const trama_update *update);    /* the learning rate: scalar, of the parameter's type */
 trama_value *trama_update_step(const trama_update *update);  /* the number of the step, from 1: scalar, i64 */
 trama_value *trama_update_taken(const trama_update *update); /* 0 where the step is not taken, else 1: scalar, u8 */
-/* State of this parameter, in its shape, type and layout, 0 at first. Its name is "parameter.name". */
+/* State of this parameter, in its shape, type and layout, or that of its parts (share_bytes), 0 at first. Its name is
+ * "parameter.name". */
 trama_value *trama_update_slot(const trama_update *update, const char *name);
 /* Assigns value to the parameter or to a slot, if the step is taken. If an op has written value over that state
  * already, the call only registers the update. */

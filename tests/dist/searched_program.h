@@ -58,13 +58,30 @@ static inline trama_value *perceptron(int64_t batch)
 
 /* ---- All layouts ---- */
 
+/* Whether each process has in one layout what it has in the other one, and no terms. */
+static inline bool has_part(const trama_mesh *on, const box *whole, const trama_layout *holds, const trama_layout *part)
+{
+    for (int i = 0; i < on->size; i++) {
+        box held, wanted;
+        layout_box(on, holds, whole, i, &held);
+        layout_box(on, part, whole, i, &wanted);
+        if (!box_contains(&held, &wanted))
+            return false;
+    }
+    return !layout_has(part, TRAMA_PARTIAL);
+}
+
+/* Whether each op updates its states as they lie, or a part of what each process has of them. */
 static inline bool agrees(const layouts *l)
 {
     for (int i = 0; i < p->nodes.n; i++)
-        for (int t = 0; t < p->nodes.at[i]->op->n_in; t++)
-            if ((p->nodes.at[i]->op->updates >> t & 1) &&
-                !trama_layout_equal(&l->value[p->nodes.at[i]->in[t]->id], &l->op[i]->in[t]))
+        for (int t = 0; t < p->nodes.at[i]->op->n_in; t++) {
+            const trama_value *v = p->nodes.at[i]->in[t];
+            const box whole = box_whole(v->shape);
+            if (node_updates(p->nodes.at[i], t) && !trama_layout_equal(&l->value[v->id], &l->op[i]->in[t]) &&
+                !has_part(l->mesh[v->id], &whole, &l->value[v->id], &l->op[i]->in[t]))
                 return false;
+        }
     return true;
 }
 

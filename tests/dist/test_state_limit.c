@@ -11,6 +11,15 @@ static trama_value *adam_step(void)
     return trama_minimize(loss, &adam);
 }
 
+/* The same, with the weight whole on each process. */
+static trama_value *adam_step_of_whole(void)
+{
+    const trama_optimizer adam = trama_adam(0.1);
+    trama_value *w = parameter("w", TRAMA_SHAPE(8, 12), "R");
+    trama_value *loss = trama_sum(trama_square(trama_matmul(input("x", TRAMA_SHAPE(64, 8), "S(0)"), w)));
+    return trama_minimize(loss, &adam);
+}
+
 /* Two weights, of which the smaller one is cheaper to keep whole. */
 static trama_value *step_of_two(void)
 {
@@ -36,6 +45,8 @@ static const limited_program limited[] = {
     {"adam, whole", "2", adam_step, 2000, false, 0, 0},
     {"adam, halves", "2", adam_step, 700, false, 0, 0},
     {"adam, thirds", "3", adam_step, 500, false, 0, 0},
+    {"adam, halves of moments", "2", adam_step_of_whole, 800, false, 0, 0},
+    {"adam, too little of moments", "2", adam_step_of_whole, 700, true, 0, 0},
     {"adam, too little", "2", adam_step, 300, true, 0, 0},
     {"two, whole", "2", step_of_two, 300, false, 0, 0},
     {"two, one of them", "2", step_of_two, 170, false, 0, 0},

@@ -43,6 +43,12 @@ static void optimize_beside_plain(const fit_layout *l, const trama_optimizer *o,
     fit_free(&f);
 }
 
+/* Half of the optimizers and layouts are updated in parts, for each type the other half. */
+static void share_some(trama_optimizer *o, int optimizer, int layout, trama_dtype dtype)
+{
+    o->share_bytes = (optimizer + layout + (dtype == TRAMA_F32)) % 2;
+}
+
 enum { N_OPTIMIZERS = 8 };
 static void list_optimizers(trama_optimizer o[N_OPTIMIZERS])
 {
@@ -70,8 +76,10 @@ static void optimize_everywhere(trama_dtype dtype, int steps, double tolerance)
     trama_optimizer all[N_OPTIMIZERS];
     list_optimizers(all);
     for (int i = 0; i < N_OPTIMIZERS; i++)
-        for (int l = 0; l < n_fit_layouts; l++)
+        for (int l = 0; l < n_fit_layouts; l++) {
+            share_some(&all[i], i, l, dtype);
             optimize_beside_plain(&fit_layouts[l], &all[i], dtype, 1, TRAMA_MERGE_AVG, steps, tolerance);
+        }
 }
 
 /* In 2, 4 or 8 micro-steps, such that each optimizer and each layout has all; in a long run, all in one rank. */
@@ -80,10 +88,12 @@ static void optimize_merged(trama_dtype dtype, unsigned how, int steps, double t
     trama_optimizer all[N_OPTIMIZERS];
     list_optimizers(all);
     for (int i = 0; i < N_OPTIMIZERS; i++)
-        for (int l = 0; l < n_fit_layouts; l++)
+        for (int l = 0; l < n_fit_layouts; l++) {
+            share_some(&all[i], i, l, dtype);
             for (int k = 1; k <= 3; k++)
                 if ((n_ranks == 1 && suite_is_long()) || (i + l) % 3 == k - 1)
                     optimize_beside_plain(&fit_layouts[l], &all[i], dtype, 1 << k, how, steps, tolerance);
+        }
 }
 
 START_TEST(optimizers_in_f64_follow_plain_loops)

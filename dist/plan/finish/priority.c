@@ -96,7 +96,8 @@ static void go_back(clockwork *w, tile_use *uses)
 {
     for (int i = w->p->steps.n - 1; i >= 0; i--) {
         const plan_step *s = &w->p->steps.at[i];
-        bool moves = s->kind == STEP_COPY || s->kind == STEP_REDUCE, makes = makes_what_is_sent(w, s, uses);
+        bool moves = s->kind == STEP_COPY || s->kind == STEP_REDUCE || s->kind == STEP_ORDER,
+             makes = makes_what_is_sent(w, s, uses);
         double beyond = s->kind == STEP_SEND && s->exchange >= 0 ? w->behind[s->exchange] : 0;
         w->until[i] = w->costs[i] + fmax(beyond, path_to(w, s, uses));
         w->sent[i] = makes;
@@ -131,7 +132,7 @@ static void set_priorities(const clockwork *w, plan *p, int workers)
         if (s->kind >= STEP_COLLECTIVE)
             s->priority = as_priority(w->until[i]);
         else
-            s->priority = (w->sent[i] ? PRIORITY_SENT : 0) + (holds_up ? as_priority(w->until[i]) : 0);
+            s->priority = (w->sent[i] ? PRIORITY_SENT : 0) + (holds_up || w->sent[i] ? as_priority(w->until[i]) : 0);
     }
 }
 

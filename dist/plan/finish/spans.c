@@ -54,10 +54,15 @@ static void find_fixed(const plan *p, const bool *kept, shard_spans *s)
 
 int *find_bucket_ends(const plan *p)
 {
-    int *end = new_numbers(p->exchanges.n), *last = new_numbers(p->exchanges.n); /* buckets are fewer */
+    int buckets = 0;
+    for (int i = 0; i < p->exchanges.n; i++) {
+        const int bucket = p->exchanges.at[i].bucket;
+        buckets = bucket >= buckets && bucket < OWN_BUCKET ? bucket + 1 : buckets;
+    }
+    int *end = new_numbers(p->exchanges.n), *last = new_numbers(buckets);
     for (int i = p->exchanges.n - 1; i >= 0; i--) {
         const int bucket = p->exchanges.at[i].bucket;
-        const bool alone = bucket < 0 || bucket >= p->exchanges.n;
+        const bool alone = bucket < 0 || bucket >= OWN_BUCKET;
         if (!alone && last[bucket] < 0)
             last[bucket] = i + 1;
         end[i] = alone ? i + 1 : last[bucket];
