@@ -178,10 +178,10 @@ static double reads_element(class_tables *t, const table_key *key, int i, int k)
 static double updates_element(class_tables *t, const table_key *key, int i, int k)
 {
     const layout_classes *from = key->from, *to = key->to;
+    if (layout_lies(from->mesh, &from->layouts.at[i], to->mesh, &to->layouts.at[k]))
+        return 0;
     const bool part = !layout_has(&to->layouts.at[k], TRAMA_PARTIAL) && cost_of(t, key->of, from, i, to, k) == 0;
-    return layout_lies(from->mesh, &from->layouts.at[i], to->mesh, &to->layouts.at[k]) ? 0
-           : part ? cost_of(t, key->of, to, k, from, i)
-                  : t->forbidden;
+    return part ? cost_of(t, key->of, to, k, from, i) : t->forbidden;
 }
 
 /* Whether a state has as many copies as there may be. */

@@ -173,10 +173,12 @@ typedef struct holders {
     int *until;            /* [values + changes] -1: it is not needed */
 } holders;
 
-/* The memory in which a node reads operand t. */
+/* The memory in which a node reads operand t. It updates a state in the state's own, also a part of it. */
 static int memory_read(const holders *h, const trama_node *node, int t)
 {
     const trama_value *v = node->in[t];
+    if (node_updates(node, t))
+        return h->of[v->id];
     const int result = node->op->alias ? node->out[0]->id : -1;
     const trama_mesh *mesh = result < 0 ? h->l->op[node->id]->mesh : h->l->mesh[result], *has;
     const trama_layout *layout = result < 0 ? &h->l->op[node->id]->in[t] : &h->l->value[result];
@@ -215,9 +217,7 @@ static void pass_node(process_memory *m, holders *h, const trama_node *node)
     for (int o = 0; o < node->op->n_out; o++) {
         const trama_value *out = node->out[o];
         const int t = shared_operand(node, o);
-        if (node_updates(node, o))
-            h->of[out->id] = h->of[node->in[o]->id];
-        else if (t >= 0 && !settles(h, out))
+        if (t >= 0 && (node_updates(node, o) || !settles(h, out)))
             h->of[out->id] = memory_read(h, node, t);
         if (m->until[out->id] >= 0 && (out->fetched || !shares_memory(out)))
             keep(h, h->of[out->id], out->fetched ? m->n_moments - 1 : node->id);

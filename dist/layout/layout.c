@@ -66,6 +66,13 @@ void layout_split(trama_layout *layout, int dim, int n, const int *axes)
         layout->axis[axes[i]] = (trama_placement){.kind = TRAMA_SPLIT, .dim = dim, .order = i};
 }
 
+void layout_add_split(trama_layout *layout, int dim, int axis)
+{
+    int before[TRAMA_MAX_AXES];
+    layout->axis[axis] =
+        (trama_placement){.kind = TRAMA_SPLIT, .dim = dim, .order = layout_dim_axes(layout, dim, before)};
+}
+
 bool trama_layout_equal(const trama_layout *a, const trama_layout *b)
 {
     if (a == b)

@@ -32,6 +32,9 @@ int layout_dim_axes(const trama_layout *layout, int dim, int *axes);
 /* Makes axes[n], major first, the cut of dim; each of them must be R or open before. */
 void layout_split(trama_layout *layout, int dim, int n, const int *axes);
 
+/* Splits dim by one axis more, behind those that split it already; the axis does not split before. */
+void layout_add_split(trama_layout *layout, int dim, int axis);
+
 /* The box of the process at a position, without regard to the mask. */
 void layout_box(const trama_mesh *mesh, const trama_layout *layout, const box *whole, int position, box *result);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of completion: complete.c, meshes.c, freeze.c. */
+/* Shared by the files of completion: complete.c, meshes.c, shared_updates.c, freeze.c, sums.c. */
 #ifndef COMPLETE_INTERNAL_H
 #define COMPLETE_INTERNAL_H
 

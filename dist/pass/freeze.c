@@ -268,13 +268,11 @@ static void place_gradient(const completion *c, const trama_value *v)
     }
     for (int a = 0; a < layout->naxes; a++) {
         const trama_placement *wanted = &c->l->value[x->id].axis[a];
-        int axes[TRAMA_MAX_AXES];
         if (layout->axis[a].kind != TRAMA_PARTIAL)
             continue;
         layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
         if (wanted->kind == TRAMA_SPLIT)
-            layout->axis[a] = (trama_placement){
-                .kind = TRAMA_SPLIT, .dim = wanted->dim, .order = layout_dim_axes(layout, wanted->dim, axes)};
+            layout_add_split(layout, wanted->dim, a);
     }
 }
 

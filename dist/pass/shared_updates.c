@@ -144,7 +144,7 @@ static int even_dim(const trama_mesh *mesh, const trama_layout *layout, unsigned
 void share_update(const completion *c, const trama_value *gradient)
 {
     const trama_value *x = gradient->gradient.of;
-    if (!x || !c->shares || !c->shares[x->id] || gradient->fetched || c->updated[x->id].naxes ||
+    if (!x || !c->shares[x->id] || gradient->fetched || c->updated[x->id].naxes ||
         c->l->mesh[gradient->id] != c->l->mesh[x->id])
         return;
     const trama_layout *terms = &c->l->value[gradient->id];
@@ -153,12 +153,9 @@ void share_update(const completion *c, const trama_value *gradient)
     const int dim = even_dim(c->l->mesh[x->id], &part, axes, x->shape);
     if (!(axes & layout_axes(terms, TRAMA_PARTIAL)) || dim < 0)
         return;
-    for (int a = 0; a < part.naxes; a++) {
-        int before[TRAMA_MAX_AXES];
+    for (int a = 0; a < part.naxes; a++)
         if (axes >> a & 1)
-            part.axis[a] =
-                (trama_placement){.kind = TRAMA_SPLIT, .dim = dim, .order = layout_dim_axes(&part, dim, before)};
-    }
+            layout_add_split(&part, dim, a);
     set_parts(c, x, &part);
 }
 
@@ -173,5 +170,5 @@ const trama_layout *updated_layout(const completion *c, const trama_value *v, co
 
 bool is_shared(const completion *c, const trama_value *x)
 {
-    return c->shares && c->updated[x->id].naxes && !trama_layout_equal(&c->updated[x->id], &c->l->value[x->id]);
+    return c->updated[x->id].naxes && !trama_layout_equal(&c->updated[x->id], &c->l->value[x->id]);
 }

@@ -6,14 +6,11 @@
 void reduce_terms(trama_layout *layout, const trama_layout *summed)
 {
     for (int a = 0; a < summed->naxes; a++) {
-        int axes[TRAMA_MAX_AXES];
         if (layout->axis[a].kind != TRAMA_PARTIAL || summed->axis[a].kind == TRAMA_OPEN)
             continue;
         layout->axis[a] = (trama_placement){.kind = TRAMA_REPLICATE};
         if (summed->axis[a].kind == TRAMA_SPLIT)
-            layout->axis[a] = (trama_placement){.kind = TRAMA_SPLIT,
-                                                .dim = summed->axis[a].dim,
-                                                .order = layout_dim_axes(layout, summed->axis[a].dim, axes)};
+            layout_add_split(layout, summed->axis[a].dim, a);
     }
 }
 

@@ -69,11 +69,10 @@ static numbers find_sharers(partition *q, int dist_value)
 
 static void copy_old_value(partition *q, const partition_wish *wish, const trama_node *node, int result, old_copies *g)
 {
-    const op_layouts *op = layouts_of(q, node->id);
     const int id = node->in[result]->id;
     /* As it rests: the parts of all processes come into it, and each rank that has some finds the same sharers. */
-    const trama_layout *lies = updates_apart(q, node, result) ? &q->s.l->value[id] : &op->in[result];
-    int state = (int)(find_dist_value(q->p, id, op->mesh, lies) - q->p->dist_values.at);
+    const plan_dist_value *rests = find_dist_value(q->p, id, q->s.l->mesh[id], &q->s.l->value[id]);
+    int state = (int)(rests - q->p->dist_values.at);
     numbers sharers = find_sharers(q, state);
     for (int i = 0; i < sharers.n; i++) {
         const plan_dist_value h = q->p->dist_values.at[sharers.at[i]];

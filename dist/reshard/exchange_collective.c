@@ -133,30 +133,19 @@ static void add_parts(exchange *x, int phase, int place, const plan_region *r, i
     }
 }
 
-static const plan_region *region_on(const plan_dist_value *h, int place)
+/* A bundle with the parts of a region one after the other, which are copied into it in that phase, or out of it. */
+static plan_region bundled(exchange *x, int phase, int place, plan_region r, int dim, int n, bool into)
 {
-    for (int i = 0; i < h->pieces.n; i++)
-        if (h->pieces.at[i].place == place)
-            return &h->pieces.at[i].region;
-    return NULL;
-}
-
-/* Whether a step would read the memory that the exchange fills: the part of a state goes to its whole. */
-static bool is_filled(const exchange *x, int place, const plan_region *r)
-{
-    return region_on(&x->q->p->dist_values.at[x->target], place)->shard == r->shard;
-}
-
-/* Memory that has the parts of a region one after the other: the region, where they lie so, else a bundle. In that
- * phase the parts are copied into the bundle, or out of it. */
-static plan_region in_order(exchange *x, int phase, int place, plan_region r, int dim, int n, bool into)
-{
-    if (lies_in_order(x, &r, dim) && !(into && is_filled(x, place, &r)))
-        return r;
     n = dim < 0 ? 1 : n;
     plan_region buffer = make_bundle(x, place, n, &r, dim);
     add_parts(x, phase, place, &r, dim, n, buffer.shard, into);
     return buffer;
+}
+
+/* Memory that has them so: the region, where they lie so, else a bundle. */
+static plan_region in_order(exchange *x, int phase, int place, plan_region r, int dim, int n, bool into)
+{
+    return lies_in_order(x, &r, dim) ? r : bundled(x, phase, place, r, dim, n, into);
 }
 
 /* ---- Steps ---- */
@@ -234,7 +223,7 @@ static void add_broadcast(exchange *x, const collective_choice *w, int place, in
         c.root++;
     if (place == root) {
         const plan_region from = source_piece(x, place, &x->t.whole, 0, 0)->region;
-        plan_region given = lies_in_order(x, &from, -1) ? from : in_order(x, PACK, place, from, -1, 1, true);
+        plan_region given = in_order(x, PACK, place, from, -1, 1, true);
         if (from.shard != to.shard)
             add_copy(x, UNPACK, place, to, from);
         add_collective(x, SENDS, place, c, NULL, &given);
@@ -242,6 +231,14 @@ static void add_broadcast(exchange *x, const collective_choice *w, int place, in
         plan_region got = in_order(x, UNPACK, place, to, -1, 1, false);
         add_collective(x, SENDS, place, c, &got, NULL);
     }
+}
+
+static const plan_region *region_on(const plan_dist_value *h, int place)
+{
+    for (int i = 0; i < h->pieces.n; i++)
+        if (h->pieces.at[i].place == place)
+            return &h->pieces.at[i].region;
+    return NULL;
 }
 
 static void add_member(exchange *x, const collective_choice *w, int position)
@@ -258,7 +255,9 @@ static void add_member(exchange *x, const collective_choice *w, int position)
         add_sums(x, w, place, team, &m, from, to);
         return;
     }
-    plan_region given = in_order(x, PACK, place, from, w->give, m.n, true);
+    /* The part of a state goes to its whole: no step reads what it writes. */
+    plan_region given = from.shard == to.shard ? bundled(x, PACK, place, from, w->give, m.n, true)
+                                               : in_order(x, PACK, place, from, w->give, m.n, true);
     plan_region got = in_order(x, UNPACK, place, to, w->get, m.n, false);
     bool parts = w->form == PLAN_ALL_TO_ALL || w->form == PLAN_REDUCE_SCATTER;
     plan_collective c = {.form = w->form, .group = team, .count = box_count(&m.from) / (parts ? m.n : 1)};

@@ -8,7 +8,6 @@
 #include "exchange.h"
 #include "thresholds.h"
 
-
 /* ---- Tensors in user boxes ---- */
 
 void partition_user_boxes(partition *q, int value, const box_index *user_boxes)

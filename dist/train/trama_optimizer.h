@@ -89,10 +89,10 @@ struct trama_optimizer {
     trama_loss_scale loss_scale; /* initial 0: no scale */
     /* >= 0: a parameter of which processes hold so many bytes each, and several hold the same, is updated in parts: each
      * process sums and updates one, and the parts are gathered. It takes as many bytes as to gather the sums, and the
-     * optimizer's states lie in these parts. 4 MiB by default; 0: none. Parameters with
-     * a mask, without a dim of nearly even parts (the largest at most a quarter above the mean), with a gradient that a
-     * target names, or updated by an op that is not pointwise are updated whole. Of several optimizers of a parameter the last one recorded decides. Where
-     * a slot is annotated in parts of its parameter's layout, that decides. */
+     * optimizer's states lie in these parts. 4 MiB by default; 0: none. Parameters with a mask, without a dim of nearly
+     * even parts (the largest at most a quarter above the mean), with a gradient that a target names, or updated by an
+     * op that is not pointwise are updated whole. Of several optimizers of a parameter the last one recorded decides.
+     * Where a slot is annotated in parts of its parameter's layout, that decides. */
     int64_t share_bytes;
     int n_groups;                /* a parameter is in at most one group */
     const trama_parameter_group *groups; /* [n_groups]; borrowed */

@@ -29,7 +29,6 @@ static int evenest_dim(const transfer *t, int n)
 /* The route from terms of one kind to terms of another: slices of the sums are the new terms. */
 static bool find_new_kind(const transfer *t, route *found)
 {
-    int axes[TRAMA_MAX_AXES];
     unsigned changed = t->reduced & t->fresh_sum;
     if (!t->one_mesh || !changed || !t->whole.ndim)
         return false;
@@ -37,8 +36,7 @@ static bool find_new_kind(const transfer *t, route *found)
     *found = (route){t->from_mesh, t->to_mesh, t->to_mesh, t->from, t->to, t->to, NULL};
     for (int a = 0; a < t->to.naxes; a++)
         if (changed >> a & 1)
-            found->between.axis[a] = (trama_placement){
-                .kind = TRAMA_SPLIT, .dim = dim, .order = layout_dim_axes(&found->between, dim, axes)};
+            layout_add_split(&found->between, dim, a);
     return true;
 }
 

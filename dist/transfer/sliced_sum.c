@@ -75,12 +75,10 @@ static trama_mesh *without_weights(const transfer *t)
 static trama_layout cut_along(const transfer *t, int dim)
 {
     trama_layout between = t->from;
-    int axes[TRAMA_MAX_AXES];
     between.mask = NULL;
     for (int a = 0; a < between.naxes; a++)
         if (slice_axes(t) >> a & 1)
-            between.axis[a] =
-                (trama_placement){.kind = TRAMA_SPLIT, .dim = dim, .order = layout_dim_axes(&between, dim, axes)};
+            layout_add_split(&between, dim, a);
     return between;
 }
 

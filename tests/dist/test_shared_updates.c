@@ -188,14 +188,7 @@ static void momentum_of_its_own(const trama_update *u)
 
 START_TEST(a_state_that_is_no_slot_keeps_its_parameter_whole)
 {
-    trama_optimizer o = trama_optimizer_define("mine", 0.1, momentum_of_its_own);
-    trama_completion *c;
-    o.share_bytes = 1;
-    mesh = trama_mesh_create("2");
-    trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(64, 12)), mesh, "S(0)");
-    trama_value *w = trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(12, 16), NULL);
-    ck_assert_ptr_nonnull(trama_target_create(p, "train", trama_minimize(trama_mean(trama_matmul(x, w)), &o)));
-    ck_assert_msg(trama_completion_create(p, 1, &c) == TRAMA_OK, "%s", trama_error());
+    trama_completion *c = complete(&(one_weight){.mesh = "2", .x = "S(0)", .rule = momentum_of_its_own}, 1);
     check_lies(c, "w", "R");
     check_lies(c, "mine", "R");
     ck_assert_int_eq(bytes_of(c), 768);
@@ -234,34 +227,28 @@ START_TEST(a_slot_may_be_annotated_in_parts)
 }
 END_TEST
 
+static void refuse_slot(const one_weight *o, const char *slot, const char *as, const char *why)
+{
+    trama_completion *c = complete(o, 1);
+    trama_completion_destroy(&c);
+    ck_assert_ptr_nonnull(trama_shard(program_leaf_named(p, slot, NULL), mesh, as));
+    ck_assert_int_eq(trama_completion_create(p, 1, &c), TRAMA_E_LAYOUT);
+    ck_assert_msg(strstr(trama_error(), why) != NULL, "%s", trama_error());
+}
+
 /* A slot in fewer parts than its parameter is refused, as an update of it would need what others have. */
 START_TEST(a_slot_in_fewer_parts_is_refused)
 {
-    trama_optimizer adam = trama_adam(0.1);
-    trama_completion *c;
-    mesh = trama_mesh_create("2");
-    trama_value *x = trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(64, 12));
-    trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(12, 16), NULL), mesh, "S(0)");
-    trama_value *done = trama_minimize(trama_mean(trama_matmul(x, w)), &adam);
-    trama_shard(program_leaf_named(p, "w.m", NULL), mesh, "R");
-    ck_assert_ptr_nonnull(trama_target_create(p, "train", done));
-    ck_assert_int_eq(trama_completion_create(p, 1, &c), TRAMA_E_LAYOUT);
-    ck_assert_msg(strstr(trama_error(), "updates w.m, which lies as R, in the layout S(0)") != NULL, "%s",
-                  trama_error());
+    refuse_slot(&(one_weight){.mesh = "2", .x = "R", .w = "S(0)"}, "w.m", "R",
+                "updates w.m, which lies as R, in the layout S(0)");
 }
 END_TEST
 
 /* Two slots of one op cannot lie in different parts. */
 START_TEST(slots_in_different_parts_are_refused)
 {
-    static const char *const as[][2] = {{"S(0)", "S(1)"}, {"R", "S(0)"}};
-    for (int i = 0; i < 2; i++) {
-        trama_completion *c = complete(&(one_weight){.mesh = "2", .x = "S(0)", .w = "R", .slot = as[i][0]}, 1);
-        trama_completion_destroy(&c);
-        ck_assert_ptr_nonnull(trama_shard(program_leaf_named(p, "w.v", NULL), mesh, as[i][1]));
-        ck_assert_int_eq(trama_completion_create(p, 1, &c), TRAMA_E_LAYOUT);
-        ck_assert_msg(strstr(trama_error(), "shard it like that") != NULL, "%s", trama_error());
-    }
+    refuse_slot(&(one_weight){.mesh = "2", .x = "S(0)", .w = "R", .slot = "S(0)"}, "w.v", "S(1)", "shard it like that");
+    refuse_slot(&(one_weight){.mesh = "2", .x = "S(0)", .w = "R", .slot = "R"}, "w.v", "S(0)", "shard it like that");
 }
 END_TEST
 
@@ -289,22 +276,23 @@ START_TEST(a_negative_size_is_refused)
 }
 END_TEST
 
-/* The line of a gathered update says why. */
-START_TEST(a_completion_tells_of_parts)
+static void check_told(const one_weight *o, const char *line)
 {
     char *told;
-    trama_completion *c = complete(&(one_weight){.mesh = "2", .x = "S(0)"}, 1);
+    trama_completion *c = complete(o, 1);
     trama_completion_destroy(&c);
     ck_assert_int_eq(trama_complete_text(p, 1, &told), TRAMA_OK);
-    ck_assert_msg(strstr(told, "from S(0) to R: 384 B, since each process updates a part, and the updated w lies as R"),
-                  "%s", told);
+    ck_assert_msg(strstr(told, line) != NULL, "%s", told);
     trama_text_free(&told);
-    c = complete(&(one_weight){.mesh = "2", .x = "S(0)", .clip_norm = 1}, 1);
-    trama_completion_destroy(&c);
-    ck_assert_int_eq(trama_complete_text(p, 1, &told), TRAMA_OK);
-    ck_assert_msg(strstr(told, "from P(sum) to S(0): 384 B, since each process updates a part, and sums that of the"),
-                  "%s", told);
-    trama_text_free(&told);
+}
+
+/* The lines of a gathered update, and of a gradient that is summed for a norm, say why. */
+START_TEST(a_completion_tells_of_parts)
+{
+    check_told(&(one_weight){.mesh = "2", .x = "S(0)"},
+               "from S(0) to R: 384 B, since each process updates a part, and the updated w lies as R");
+    check_told(&(one_weight){.mesh = "2", .x = "S(0)", .clip_norm = 1},
+               "from P(sum) to S(0): 384 B, since each process updates a part, and sums that of the");
 }
 END_TEST
 

@@ -109,6 +109,33 @@ START_TEST(parts_have_the_bits_of_the_whole)
 }
 END_TEST
 
+/* ---- Programs of their own ---- */
+
+/* of: weights, and values of the target. */
+typedef struct job {
+    trama_program *p;
+    trama_mesh *mesh;
+    trama_value *x, *of[4];
+    trama_target *train;
+    machine *m;
+    simulation *s;
+} job;
+
+static void job_step(job *j, const dense *x, const char *name)
+{
+    simulation_feed(j->s, j->x, x);
+    simulation_run(j->s, j->train);
+    ck_assert_msg(simulation_verify(j->s) == TRAMA_OK, "%s: %s", name, trama_error());
+}
+
+static void job_free(job *j)
+{
+    simulation_destroy(&j->s);
+    machine_destroy(&j->m);
+    trama_program_destroy(&j->p);
+    trama_mesh_destroy(&j->mesh);
+}
+
 /* mean((x w)^2) on n GPUs that run collectives: w after two steps, and the all-gathers of rank 0 into a state. */
 static dense trained_on_gpus(int n, int64_t share_bytes, int *gathers)
 {
@@ -116,36 +143,28 @@ static dense trained_on_gpus(int n, int64_t share_bytes, int *gathers)
     trama_optimizer adam = trama_adam(0.1);
     adam.share_bytes = share_bytes;
     snprintf(of_gpus, sizeof of_gpus, "%d", n);
-    trama_program *p = trama_program_create();
-    trama_mesh *mesh = trama_mesh_create(of_gpus);
-    trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F32, TRAMA_SHAPE(64, 12)), mesh, "S(0)");
-    trama_value *w = trama_parameter(p, "w", TRAMA_F32, TRAMA_SHAPE(12, 16), NULL);
-    trama_target *train =
-        trama_target_create(p, "train", trama_minimize(trama_mean(trama_square(trama_matmul(x, w))), &adam));
-    machine *m = machine_uniform(n, 1);
-    machine_vary(m, 1);
-    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {1, 1, 1, false, .collectives = true}});
+    job j = {.p = trama_program_create(), .mesh = trama_mesh_create(of_gpus), .m = machine_uniform(n, 1)};
+    j.x = trama_shard(trama_input(j.p, "x", TRAMA_F32, TRAMA_SHAPE(64, 12)), j.mesh, "S(0)");
+    trama_value *w = trama_parameter(j.p, "w", TRAMA_F32, TRAMA_SHAPE(12, 16), NULL);
+    j.train = trama_target_create(j.p, "train", trama_minimize(trama_mean(trama_square(trama_matmul(j.x, w))), &adam));
+    machine_vary(j.m, 1);
+    j.s = simulation_new(j.p, j.m, &(simulation_options){.plan = {1, 1, 1, false, .collectives = true}});
     dense data = dense_random(TRAMA_SHAPE(64, 12), 1, -4, 4, true),
           start = dense_random(TRAMA_SHAPE(12, 16), 2, -2, 2, true);
-    simulation_write(s, w, &start);
-    simulation_feed(s, x, &data);
+    simulation_write(j.s, w, &start);
     for (int step = 0; step < 2; step++)
-        simulation_run(s, train);
-    ck_assert_msg(simulation_verify(s) == TRAMA_OK, "%s", trama_error());
-    const plan *planned = simulation_plan(s, 0);
+        job_step(&j, &data, of_gpus);
+    const plan *planned = simulation_plan(j.s, 0);
     *gathers = 0;
     for (int i = 0; i < planned->steps.n; i++) {
         const plan_step *step = &planned->steps.at[i];
         *gathers += step->kind == STEP_COLLECTIVE && step->collective.form == PLAN_ALL_GATHER &&
                     planned->shards.at[plan_step_operand(planned, step, 0)->region.shard].source == SHARD_IMPORT;
     }
-    dense made = simulation_value(s, w);
+    dense made = simulation_value(j.s, w);
     dense_free(&data);
     dense_free(&start);
-    simulation_destroy(&s);
-    machine_destroy(&m);
-    trama_program_destroy(&p);
-    trama_mesh_destroy(&mesh);
+    job_free(&j);
     return made;
 }
 
@@ -163,42 +182,34 @@ START_TEST(gpus_gather_parts_together)
 }
 END_TEST
 
-/* ---- Two optimizers ---- */
-
-/* w, decayed by adam without terms, and fitted by sgd to data of which each process has a half. The order of recording
- * decides nothing but which runs; all: w after three runs of both. */
+/* w, decayed by adam without terms, and fitted by sgd to data of which each process has a half: after three runs of
+ * each, adam's first. They are recorded in either order. */
 static dense trained_by_two(bool adam_first, int64_t share_bytes)
 {
-    trama_program *p = trama_program_create();
-    trama_mesh *mesh = trama_mesh_create("2");
+    job j = {.p = trama_program_create(), .mesh = trama_mesh_create("2"), .m = machine_uniform(2, 1)};
     trama_optimizer adam = trama_adam(0.1), sgd = trama_sgd(0.01);
     adam.share_bytes = sgd.share_bytes = share_bytes;
-    trama_value *x = trama_shard(trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(24, 12)), mesh, "S(0)");
-    trama_value *w = trama_shard(trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(12, 16), NULL), mesh, "R");
+    j.x = trama_shard(trama_input(j.p, "x", TRAMA_F64, TRAMA_SHAPE(24, 12)), j.mesh, "S(0)");
+    trama_value *w = trama_shard(trama_parameter(j.p, "w", TRAMA_F64, TRAMA_SHAPE(12, 16), NULL), j.mesh, "R");
     trama_target *of[2];
     for (int i = 0; i < 2; i++) {
         const bool decays = adam_first == (i == 0);
-        trama_value *loss = decays ? trama_sum(trama_square(w)) : trama_mean(trama_square(trama_matmul(x, w)));
-        of[i] = trama_target_create(p, i ? "second" : "first", trama_minimize(loss, decays ? &adam : &sgd));
-        ck_assert_msg(of[i] != NULL, "%s", trama_program_error(p));
+        trama_value *loss = decays ? trama_sum(trama_square(w)) : trama_mean(trama_square(trama_matmul(j.x, w)));
+        of[i] = trama_target_create(j.p, i ? "second" : "first", trama_minimize(loss, decays ? &adam : &sgd));
+        ck_assert_msg(of[i] != NULL, "%s", trama_program_error(j.p));
     }
-    machine *m = machine_uniform(2, 1);
-    simulation *s = simulation_new(p, m, &(simulation_options){.plan = {1, 1, 1, false}});
+    j.s = simulation_new(j.p, j.m, &(simulation_options){.plan = {1, 1, 1, false}});
     dense data = dense_random(TRAMA_SHAPE(24, 12), 1, -1, 1, false),
           start = dense_random(TRAMA_SHAPE(12, 16), 2, -1, 1, false);
-    simulation_write(s, w, &start);
-    simulation_feed(s, x, &data);
+    simulation_write(j.s, w, &start);
     for (int step = 0; step < 6; step++) {
-        simulation_run(s, of[adam_first ? step % 2 : 1 - step % 2]);
-        ck_assert_msg(simulation_verify(s) == TRAMA_OK, "%s", trama_error());
+        j.train = of[adam_first ? step % 2 : 1 - step % 2];
+        job_step(&j, &data, "two optimizers");
     }
-    dense made = simulation_value(s, w);
+    dense made = simulation_value(j.s, w);
     dense_free(&data);
     dense_free(&start);
-    simulation_destroy(&s);
-    machine_destroy(&m);
-    trama_program_destroy(&p);
-    trama_mesh_destroy(&mesh);
+    job_free(&j);
     return made;
 }
 
@@ -222,15 +233,6 @@ typedef struct drawn {
     int optimizer, n_processes, rows, columns, variant, k, slot, tiles, late;
     bool clips, groups;
 } drawn;
-
-typedef struct job {
-    trama_program *p;
-    trama_mesh *mesh;
-    trama_value *x, *of[4]; /* of: two weights, two values of the target */
-    trama_target *train;
-    machine *m;
-    simulation *s;
-} job;
 
 static uint64_t draws;
 static int draw(int n)
@@ -302,21 +304,6 @@ static job job_of(const drawn *d, bool in_parts)
     const simulation_options options = {.plan = {d->tiles, 1, 1, false, .sum_tile = d->tiles > 2 ? 24 : 0}};
     j.s = simulation_of_cycle(j.p, j.train, d->k, j.m, &options);
     return j;
-}
-
-static void job_step(job *j, const dense *x, const char *name)
-{
-    simulation_feed(j->s, j->x, x);
-    simulation_run(j->s, j->train);
-    ck_assert_msg(simulation_verify(j->s) == TRAMA_OK, "%s: %s", name, trama_error());
-}
-
-static void job_free(job *j)
-{
-    simulation_destroy(&j->s);
-    machine_destroy(&j->m);
-    trama_program_destroy(&j->p);
-    trama_mesh_destroy(&j->mesh);
 }
 
 /* Returns whether the first weight is updated in parts. */
