@@ -70,7 +70,7 @@ static int64_t bytes_of(const plan *p, const plan_step *step)
         for (int k = 0; k < i && !counted; k++)
             counted = plan_used_as(p, plan_step_operand(p, step, k)->region.shard) == number;
         if (!counted)
-            bytes += box_count(&p->shards.at[number].box) * (int64_t)trama_dtype_size(p->shards.at[number].dtype);
+            bytes += plan_shard_bytes(&p->shards.at[number]);
     }
     return bytes;
 }
