@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Priorities of steps, for when several are ready. 0: in the order of the plan, so that a result is used while it is in
  * cache. A step has more if it lies on a path of several steps that takes longer than all work of the rank takes its
- * workers: its delay delays the run. A step whose result is sent has most, and of such steps that with the longest path
- * behind it: the message travels while others compute. */
+ * workers: its delay delays the run. A step whose result is sent has more than these, and of such steps that with the
+ * longest path behind it: the message travels while others compute. A step that only lets a message go has most. */
 #ifndef PRIORITY_H
 #define PRIORITY_H
 
