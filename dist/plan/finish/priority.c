@@ -131,8 +131,8 @@ static void set_priorities(const clockwork *w, plan *p, int workers)
         bool holds_up = in_path && w->since[i] + w->until[i] > all / workers;
         if (s->kind >= STEP_COLLECTIVE)
             s->priority = as_priority(w->until[i]);
-        else if (s->kind == STEP_ORDER && w->sent[i]) /* takes no time, and a message waits for it */
-            s->priority = 2 * PRIORITY_SENT;
+        else if (s->kind == STEP_ORDER && w->sent[i]) /* it takes next to no time, and a message waits for it */
+            s->priority = PRIORITY_LETS_GO;
         else
             s->priority = (w->sent[i] ? PRIORITY_SENT : 0) + (holds_up || w->sent[i] ? as_priority(w->until[i]) : 0);
     }

@@ -8,8 +8,8 @@
 
 #include "plan.h"
 
-/* Above any priority that comes from a path. */
-enum { PRIORITY_SENT = 1 << 24 };
+/* Above any priority that comes from a path; above that of any other step whose result is sent. */
+enum { PRIORITY_SENT = 1 << 24, PRIORITY_LETS_GO = 2 * PRIORITY_SENT };
 
 /* workers: of the plan's rank. sent_later[shard]: another plan sends the shard. */
 void plan_prioritize(plan *p, int workers, const bool *sent_later);
