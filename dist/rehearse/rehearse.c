@@ -121,7 +121,6 @@ static trama_status complete(rehearsing *r)
 static void tell_steps(const rehearsing *r, int rank, const step_graph *g, const graph_messages *messages)
 {
     const cluster_kind *k = cluster_kind_of(r->cluster, rank);
-    const bool gpu = r->plans.machine->places[machine_first_place(r->plans.machine, rank)].gpu;
     if (!r->o.step)
         return;
     for (int i = 0; i < g->n; i++) {
@@ -133,7 +132,7 @@ static void tell_steps(const rehearsing *r, int rank, const step_graph *g, const
                                      .priority = s->priority,
                                      .peer = -1,
                                      .name = r->names.at.at[s->name],
-                                     .seconds = graph_task_seconds(k, s, gpu),
+                                     .seconds = graph_task_seconds(k, s),
                                      .flops = s->flops,
                                      .n_next = s->again - s->next,
                                      .next = g->next + s->next,

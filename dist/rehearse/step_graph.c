@@ -275,9 +275,9 @@ static void count_memory(const graph_source *source, step_graph *g)
     }
 }
 
-double graph_task_seconds(const cluster_kind *k, const graph_step *step, bool gpu)
+double graph_task_seconds(const cluster_kind *k, const graph_step *step)
 {
-    return step->kind == STEP_ORDER && gpu ? 0 : step->seconds + k->task;
+    return step->kind == STEP_ORDER ? 0 : step->seconds + k->task;
 }
 
 step_graph step_graph_new(const graph_source *source, graph_messages *messages)

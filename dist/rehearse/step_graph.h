@@ -60,8 +60,9 @@ typedef struct graph_source {
     bool repeats; /* several runs, so that steps wait for those of the run before */
 } graph_source;
 
-/* Seconds that a task takes of a core or GPU that it has to itself, with the machine's `task` time. */
-double graph_task_seconds(const cluster_kind *k, const graph_step *step, bool gpu);
+/* Seconds that a task takes of a core or GPU that it has to itself, with the machine's `task` time. A step that only
+ * orders others takes none, and no worker. */
+double graph_task_seconds(const cluster_kind *k, const graph_step *step);
 
 /* The rank's number of a place's worker; -1 for lane -1. */
 int graph_worker(const graph_source *source, int place, int lane);

@@ -69,9 +69,10 @@ typedef enum trama_rehearsal_phase {
 /* Called at the end of each phase; `made` of `ranks` ranks are planned. */
 typedef void (*trama_rehearsal_tell)(void *closure, trama_rehearsal_phase phase, int made, int ranks);
 
-/* A task or a message of the simulation, for traces. */
+/* A task or a message of the simulation, for traces. A step that only orders others is a task of no worker, and takes
+ * no time. */
 typedef struct trama_rehearsed {
-    int rank, worker;   /* of a message its sender, and -1 */
+    int rank, worker;   /* of a message its sender, and -1; -1 of a step that only orders others */
     int peer;           /* of a message its receiver; of a task -1 */
     int run;            /* from 0 */
     int priority;       /* of a task, or of the sending step */

@@ -81,7 +81,7 @@ typedef struct context_calls {
     int64_t n;
     char last[200]; /* source line of the last collective call that was compared */
     char *disorder; /* message of every later collective call, which does nothing else; NULL: none */
-    int64_t tasks;  /* submitted */
+    int64_t tasks;  /* submitted to workers */
 } context_calls;
 
 /* driver.c */

@@ -298,8 +298,10 @@ static lowering *lowering_now(instance *in)
         lower_step(in, &in->of->plan->steps.at[i], l, &l->steps[i]);
     segments_make(in, l);
     loans_lower(in, l);
-    for (int i = 0; i < l->n; i++)
+    for (int i = 0; i < l->n; i++) {
         l->tasks += is_task(&l->steps[i]);
+        l->orders += l->steps[i].kind == STEP_ORDER;
+    }
     count_uses(in, l);
     in->of->lowering_bytes = l->memory.total;
     return l;
@@ -322,7 +324,7 @@ static void submit_task(const instance *in, const struct starpu_task *common, lo
     task_room(task, s->n_handles);
     memcpy(task->dyn_handles ? task->dyn_handles : task->handles, s->handles, n * sizeof *s->handles);
     memcpy(task->dyn_modes ? task->dyn_modes : task->modes, s->modes, n * sizeof *s->modes);
-    if (s->nowhere)
+    if (s->kind == STEP_ORDER)
         task->where = STARPU_NOWHERE;
     if (s->worker >= 0) {
         task->execute_on_a_specific_worker = 1;
@@ -362,7 +364,7 @@ void instance_submit(instance *in, int64_t step, fence *f)
     else if (in->of->gpu_bytes)
         context_gpu_wanted(in->context, in->of->gpu_bytes, in->of->gpu_step);
     context_wake(in->context);
-    context_count_tasks(in->context, tasks);
+    context_count_tasks(in->context, tasks - l->orders);
     fence_add(f, tasks);
     /* On one rank no task waits for a step that is not submitted yet, so the submission may wait for tasks. */
     const bool paced = context_ranks(in->context) == 1 && tasks > MOST_SUBMITTED;

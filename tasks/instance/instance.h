@@ -36,8 +36,7 @@ typedef struct lowered {
             double flops;
             bool on_gpu;          /* worker is a GPU's */
             segment *segment;     /* on a GPU: the task's; NULL: a later step's task does its work */
-            bool nowhere;         /* it runs on no worker */
-            int worker;           /* the only one that may run it; -1: several */
+            int worker;           /* the only one that may run it; -1: several, and of an order none */
             const uint32_t *mask; /* of workers that may run it; NULL: all */
         };
         struct { /* of a message */
@@ -53,7 +52,7 @@ typedef struct lowered {
 typedef struct lowering {
     arena memory;            /* of all fields below */
     struct starpu_task task; /* that all tasks have in common */
-    int n, tasks;            /* steps, and those of them that become tasks */
+    int n, tasks, orders;    /* steps; those of them that become tasks; tasks that run on no worker */
     int64_t gpu_bytes;       /* most memory that a segment takes of a GPU, and its name; 0: none */
     const char *gpu_name;
     lowered *steps;

@@ -257,7 +257,7 @@ static void lower_work(const instance *in, const plan_step *step, lowering *of, 
     static const kernel_combine combine[] = {
         [TRAMA_SUM] = COMBINE_SUM, [TRAMA_AVG] = COMBINE_SUM, [TRAMA_MAX] = COMBINE_MAX, [TRAMA_MIN] = COMBINE_MIN};
     static const work_kind *const kinds[] = {
-        [STEP_COPY] = &work_copy, [STEP_REDUCE] = &work_reduce, [STEP_FILL] = &work_fill, [STEP_ORDER] = &work_nothing};
+        [STEP_COPY] = &work_copy, [STEP_REDUCE] = &work_reduce, [STEP_FILL] = &work_fill};
     w->n_views = step->n_operands;
     w->views = arena_take(&of->memory, (size_t)step->n_operands * sizeof *w->views, in->of->lowering_bytes);
     for (int i = 0; i < step->n_operands; i++) {
@@ -299,14 +299,11 @@ static bool is_of_host(const instance *in, const plan_step *step)
 }
 
 /* Which workers may run it: one lane of the place, or all of the place. A GPU has one worker, and one more for
- * collectives. A CPU worker runs tasks without a GPU kernel. A step that only orders others runs on no worker. */
+ * collectives. A CPU worker runs tasks without a GPU kernel. */
 static void hold(const instance *in, const plan_step *step, lowered *l)
 {
     const trama_context *c = in->context;
-    l->worker = -1;
-    if (on_gpu(in, step) && step->kind == STEP_ORDER)
-        l->nowhere = true;
-    else if (step->kind == STEP_COLLECTIVE)
+    if (step->kind == STEP_COLLECTIVE)
         l->worker = context_exchanger(c, step->place);
     else if (on_gpu(in, step) && (!work_on_gpu(&l->work) || is_of_host(in, step)))
         l->mask = context_cpu_mask(c);
@@ -329,8 +326,11 @@ void lower_step(const instance *in, const plan_step *step, lowering *of, lowered
         l->rendezvous = step->kind == STEP_SEND && p->exchanges.at[step->exchange].rendezvous;
         return;
     }
-    lower_work(in, step, of, &l->work);
     l->label = name_of(in, step, &of->memory);
     l->flops = step->flops;
+    l->worker = -1;
+    if (step->kind == STEP_ORDER)
+        return;
+    lower_work(in, step, of, &l->work);
     hold(in, step, l);
 }

@@ -48,6 +48,23 @@ START_TEST(names_say_op_and_role_and_tasks_their_step)
 }
 END_TEST
 
+/* Steps that only order others run on no worker, so that they stand in the files without times, and no task is missing.
+ */
+START_TEST(orders_are_no_tasks_of_workers)
+{
+    text_of(run("TRAMA_WORKERS=1 TRAMA_ARENA_BYTES=1 ./transformer --blocks 1 --steps 3 --trace %s/run", scratch));
+    const char *text = trace();
+    ck_assert_msg(contains(text, "transformer: 1 rank, ") && !contains(text, "missing:"), "%s", text);
+    ck_assert_int_gt(count_tasks("memory.order", "", ""), 0);
+    ck_assert_int_eq(
+        atoi(text_of(run("grep -A16 '^Name: memory.order' %s/run/tasks.rec | sed '/^$/q' | grep -c Time: ; "
+                         "true",
+                         scratch))),
+        1); /* SubmitTime */
+    ck_assert(!contains(text, "memory.order"));
+}
+END_TEST
+
 START_TEST(what_is_traced_computes_the_same)
 {
     text_of(run(JOB " --log %s/a.csv", scratch, scratch));
@@ -113,5 +130,5 @@ START_TEST(clocks_that_are_apart_are_aligned)
 }
 END_TEST
 
-TESTS(names_say_op_and_role_and_tasks_their_step, what_is_traced_computes_the_same,
+TESTS(names_say_op_and_role_and_tasks_their_step, orders_are_no_tasks_of_workers, what_is_traced_computes_the_same,
       four_ranks_have_one_clock_and_every_message_its_ends, clocks_that_are_apart_are_aligned)

@@ -112,7 +112,9 @@ START_TEST(a_rehearsal_is_shown_as_a_run_is)
     int steps, messages;
     ck_assert_msg(at && sscanf(at, "steps: %d; messages: %d", &steps, &messages) == 2, "%s", said);
     ck_assert_int_gt(messages, 0);
-    snprintf(tasks, sizeof tasks, " %d tasks, %d messages\n", 3 * (steps - 2 * messages), 3 * messages);
+    const int orders = lines_with("tasks.rec", "^Name: reshard.order$");
+    ck_assert_int_gt(orders, 0);
+    snprintf(tasks, sizeof tasks, " %d tasks, %d messages\n", 3 * (steps - 2 * messages) - orders, 3 * messages);
     expect(said, tasks);
     expect(said, "critical path");
     ck_assert_int_gt(lines_with("data.rec", "^Name: .*matmul"), 0); /* gradients that are sent */
@@ -134,20 +136,13 @@ START_TEST(a_rehearsal_is_shown_as_a_run_is)
 }
 END_TEST
 
-static int without_length(const char *file, const char *begin, const char *end)
-{
-    return atoi(text_of(run("awk '$1 == \"%s:\" { at = $2 } $1 == \"%s:\" { n += $2 == at } END { print n + 0 }' "
-                            "%s/drawn/%s",
-                            begin, end, scratch, file)));
-}
-
-/* Tasks without length of 4 processes on 3 ranks; messages without length, which are read in the sender's memory. */
-START_TEST(tasks_and_messages_without_length_are_shown)
+/* Orders of 4 processes on 3 ranks; messages without length, which are read in the sender's memory. */
+START_TEST(orders_and_messages_without_length_are_shown)
 {
     static const struct {
         int ranks;
         const char *mesh;
-        bool tasks; /* without length; else messages */
+        bool orders; /* else messages without length */
     } cases[] = {{3, "dp=4", true}, {4, "mp=4", false}};
     for (int i = 0; i < 2; i++) {
         char machine[300], arguments[700], ranks[40];
@@ -160,8 +155,10 @@ START_TEST(tasks_and_messages_without_length_are_shown)
                  machine_of(machine), scratch);
         snprintf(ranks, sizeof ranks, "trama rehearse: %d ranks", cases[i].ranks);
         expect(rehearse(arguments), ranks);
-        ck_assert((without_length("tasks.rec", "StartTime", "EndTime") > 0) == cases[i].tasks);
-        ck_assert((without_length("comms.rec", "SendTime", "RecvTime") > 0) != cases[i].tasks);
+        ck_assert((lines_with("tasks.rec", "^Name: reshard.order$") > 0) == cases[i].orders);
+        const char *brief = "awk '/^SendTime/ { at = $2 } /^RecvTime/ { n += $2 == at } END { print n + 0 }' "
+                            "%s/drawn/comms.rec";
+        ck_assert((atoi(text_of(run(brief, scratch))) > 0) != cases[i].orders);
         ck_assert_str_eq(text_of(run(check_states, scratch, scratch)), "1\n");
         ck_assert_str_eq(text_of(run(check_paje, scratch)), "1\n");
         ck_assert_str_eq(text_of(run(check_records, scratch)), "1\n");
@@ -415,7 +412,7 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
 END_TEST
 
 TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rehearsal_is_shown_as_a_run_is,
-      tasks_and_messages_without_length_are_shown, the_steps_of_all_ranks_are_written_for_others,
+      orders_and_messages_without_length_are_shown, the_steps_of_all_ranks_are_written_for_others,
       a_topology_gives_cores_and_gpus, a_topology_that_cannot_be_read_is_named, a_rank_is_planned_alone,
       wrong_orders_are_named, examples_are_rehearsed, a_run_takes_the_memory_that_its_rehearsal_states,
       layouts_are_chosen_and_searched, a_machine_is_calibrated_and_rehearsed)

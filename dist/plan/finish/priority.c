@@ -21,6 +21,8 @@ typedef struct clockwork {
 static double cost_of(const plan *p, const plan_step *s)
 {
     double bytes = 0;
+    if (s->kind == STEP_ORDER) /* it runs on no worker */
+        return 0;
     for (int k = 0; k < s->n_operands; k++) {
         const plan_operand *o = plan_step_operand(p, s, k);
         if (o->access != ACCESS_NONE)
@@ -131,8 +133,6 @@ static void set_priorities(const clockwork *w, plan *p, int workers)
         bool holds_up = in_path && w->since[i] + w->until[i] > all / workers;
         if (s->kind >= STEP_COLLECTIVE)
             s->priority = as_priority(w->until[i]);
-        else if (s->kind == STEP_ORDER && w->sent[i]) /* it takes next to no time, and a message waits for it */
-            s->priority = PRIORITY_LETS_GO;
         else
             s->priority = (w->sent[i] ? PRIORITY_SENT : 0) + (holds_up || w->sent[i] ? as_priority(w->until[i]) : 0);
     }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Priorities of steps, for when several are ready. 0: in the order of the plan, so that a result is used while it is in
  * cache. A step has more if it lies on a path of several steps that takes longer than all work of the rank takes its
- * workers: its delay delays the run. A step whose result is sent has more than these, and of such steps that with the
- * longest path behind it: the message travels while others compute. A step that only lets a message go has most. */
+ * workers: its delay delays the run. A step whose result is sent has most, and of such steps that with the longest path
+ * behind it: the message travels while others compute. */
 #ifndef PRIORITY_H
 #define PRIORITY_H
 
 #include "plan.h"
 
-/* Above any priority that comes from a path; above that of any other step whose result is sent. */
-enum { PRIORITY_SENT = 1 << 24, PRIORITY_LETS_GO = 2 * PRIORITY_SENT };
+/* Above any priority that comes from a path. */
+enum { PRIORITY_SENT = 1 << 24 };
 
 /* workers: of the plan's rank. sent_later[shard]: another plan sends the shard. */
 void plan_prioritize(plan *p, int workers, const bool *sent_later);

@@ -231,6 +231,9 @@ static void take_event(simulated *s)
     case EVENT_SUBMITTED:
         cores_submitted(s, (int)number);
         return;
+    case EVENT_ORDERED:
+        workers_ordered(s, number);
+        return;
     default:
         messages_flow(s, number);
     }

@@ -101,7 +101,7 @@ typedef struct simulated {
 } simulated;
 
 enum { SIM_SUBMISSION = -1 };
-typedef enum { EVENT_WORKER, EVENT_READY, EVENT_FLOW, EVENT_SUBMITTED, N_EVENTS } sim_event;
+typedef enum { EVENT_WORKER, EVENT_READY, EVENT_FLOW, EVENT_SUBMITTED, EVENT_ORDERED, N_EVENTS } sim_event;
 
 static inline void simulate_later(simulated *s, double at, sim_event kind, int64_t number)
 {
@@ -123,8 +123,9 @@ void simulated_change(simulated *s, int rank, int tasks, int flows);            
 
 /* simulate_workers.c */
 void workers_add(simulated *s, int rank);
-void workers_queue(simulated *s, int64_t item); /* a task that is ready, or an end of a message */
-void workers_end(simulated *s, int worker);     /* the item of a worker ends now, unless its core went elsewhere */
+void workers_queue(simulated *s, int64_t item);   /* a step that is ready: a task, an order, or an end of a message */
+void workers_ordered(simulated *s, int64_t item); /* a step that only orders others, and needs no worker */
+void workers_end(simulated *s, int worker);       /* the item of a worker ends now, unless its core went elsewhere */
 
 /* simulate_cores.c */
 void cores_add(simulated *s, int rank);                      /* of a rank whose workers are the last */

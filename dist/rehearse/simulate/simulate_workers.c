@@ -43,7 +43,7 @@ static double seconds_of(const simulated *s, const sim_worker *w, const graph_st
     const int rank = w->rank;
     const cluster_kind *k = cluster_kind_of(s->c, rank);
     if (!is_message(of))
-        return graph_task_seconds(k, of, s->m->places[machine_first_place(s->m, rank)].gpu);
+        return graph_task_seconds(k, of);
     return k->message + k->cold * cluster_coldness(k, w->loaded) +
            cluster_copy_seconds(k, sim_moves(&s->messages.at[of->message]));
 }
@@ -89,6 +89,10 @@ void workers_queue(simulated *s, int64_t item)
 {
     const int rank = simulated_rank(s, item % s->n_steps);
     const graph_step *of = &s->graph[rank].steps[item % s->n_steps - s->ranks[rank].first];
+    if (of->kind == STEP_ORDER) { /* by an event, since chains of orders may be long */
+        simulate_later(s, s->now, EVENT_ORDERED, item);
+        return;
+    }
     const int worker = find_idle(s, rank, of);
     if (worker >= 0)
         start(s, worker, item);
@@ -119,25 +123,33 @@ static void take_next(simulated *s, int worker)
     start(s, worker, item);
 }
 
-static void tell(const simulated *s, int worker, const graph_step *of)
+/* worker: of the rank; -1 where it took none. */
+static void tell(const simulated *s, int64_t item, int worker, double begin)
 {
-    const sim_worker *w = &s->workers.at[worker];
+    const int64_t step = item % s->n_steps;
+    const int rank = simulated_rank(s, step);
+    const graph_step *of = simulated_step(s, step);
     if (!s->event || is_message(of))
         return;
-    const int64_t step = w->item % s->n_steps;
-    const trama_rehearsed e = {.rank = w->rank,
-                               .worker = worker - s->ranks[w->rank].first_worker,
+    const trama_rehearsed e = {.rank = rank,
+                               .worker = worker,
                                .peer = -1,
-                               .run = (int)(w->item / s->n_steps),
+                               .run = (int)(item / s->n_steps),
                                .priority = of->priority,
                                .name = s->names->at.at[of->name],
-                               .begin = w->since,
+                               .begin = begin,
                                .end = s->now,
                                .flops = of->flops,
-                               .step = (int)(step - s->ranks[w->rank].first),
+                               .step = (int)(step - s->ranks[rank].first),
                                .received = -1,
-                               .submitted = simulated_submission(s, w->rank, w->item / s->n_steps, step)};
+                               .submitted = simulated_submission(s, rank, item / s->n_steps, step)};
     s->event(s->closure, &e);
+}
+
+void workers_ordered(simulated *s, int64_t item)
+{
+    tell(s, item, -1, s->now);
+    simulated_finish(s, item);
 }
 
 void workers_end(simulated *s, int worker)
@@ -147,7 +159,7 @@ void workers_end(simulated *s, int worker)
     if (item < 0 || w->ends > s->now)
         return;
     const graph_step *of = simulated_step(s, item % s->n_steps);
-    tell(s, worker, of);
+    tell(s, item, worker - s->ranks[w->rank].first_worker, w->since);
     if (!is_message(of))
         simulated_change(s, w->rank, -1, 0);
     w->before = item;

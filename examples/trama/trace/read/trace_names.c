@@ -22,6 +22,11 @@ static bool ends(const char *name, const char *with)
     return length > end && !strcmp(name + length - end, with);
 }
 
+bool trace_only_orders(const char *name)
+{
+    return !strcmp(name, "reshard.order") || !strcmp(name, "memory.order");
+}
+
 trace_role trace_role_of(const char *name)
 {
     return begins(name, "update.")    ? ROLE_UPDATE

@@ -5,6 +5,9 @@
 
 #include "trace_model.h"
 
+/* A step of this name only orders others: it runs on no worker. */
+bool trace_only_orders(const char *name);
+
 /* The role that a name speaks of. */
 trace_role trace_role_of(const char *name);
 

@@ -97,7 +97,7 @@ static void take_record(reading *read, const records *r)
     if (!name && began)
         name = records_text(r, "Model") ? records_text(r, "Model") : "unknown"; /* its name comes when it ends */
     take_needs(&j, records_text(r, "DependsOn"));
-    if (!is_own(name) && (began || records_text(r, "SubmitOrder")))
+    if (!is_own(name) && (began || (records_text(r, "SubmitOrder") && !trace_only_orders(name))))
         take_task(read, r, &j, name);
     read->jobs.jobs = trace_grow(read->jobs.jobs, read->jobs.n, sizeof j);
     read->jobs.jobs[read->jobs.n++] = j;

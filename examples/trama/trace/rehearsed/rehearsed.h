@@ -33,7 +33,7 @@ typedef struct rehearsed_rank {
     rehearsed_need *needs; /* of step i: first[i] to first[i + 1] */
 } rehearsed_rank;
 
-/* As trama_rehearsed, but in ms and Gflop, and the name as an index. */
+/* As trama_rehearsed, but in ms and Gflop, and the name as an index. worker: -1 of a task that only orders others. */
 typedef struct rehearsed_item {
     int rank, worker, peer, run, step, received, priority, name;
     double submitted, ready, begin, end, gflop;

@@ -180,6 +180,8 @@ static change *list_changes(const rehearsed *r, int *n)
     *n = 0;
     for (int i = 0; i < r->n_tasks; i++) {
         const rehearsed_item *t = &r->tasks[i];
+        if (t->worker < 0)
+            continue;
         list[(*n)++] = (change){t->submitted, SUBMITTED, i};
         list[(*n)++] = (change){t->ready, READY, i};
         list[(*n)++] = (change){t->begin, TASK_BEGINS, i};

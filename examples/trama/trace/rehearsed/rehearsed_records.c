@@ -41,11 +41,12 @@ static void write_tasks(const rehearsed *r, FILE *out)
         const rehearsed_item *t = &r->tasks[i];
         fprintf(out, "Name: %s\nModel: trama\n", r->names[t->name]);
         print_job(r, t->rank, t->run, t->step, out);
-        fprintf(out,
-                "SubmitOrder: %ld\nPriority: %d\nWorkerId: %d\nMemoryNode: 0\nSubmitTime: %.6f\nStartTime: %.6f\n"
-                "EndTime: %.6f\nGFlop: %.9f\nIteration: %d -1\n\n",
-                rehearsed_order(r, t->rank, t->run, t->step), t->priority, t->worker, t->submitted, t->begin, t->end,
-                t->gflop, t->run);
+        fprintf(out, "SubmitOrder: %ld\nPriority: %d\nSubmitTime: %.6f\n", rehearsed_order(r, t->rank, t->run, t->step),
+                t->priority, t->submitted);
+        if (t->worker >= 0)
+            fprintf(out, "WorkerId: %d\nMemoryNode: 0\nStartTime: %.6f\nEndTime: %.6f\nGFlop: %.9f\n", t->worker,
+                    t->begin, t->end, t->gflop);
+        fprintf(out, "Iteration: %d -1\n\n", t->run);
     }
     for (int i = 0; i < r->n_messages; i++) {
         const rehearsed_item *m = &r->messages[i];

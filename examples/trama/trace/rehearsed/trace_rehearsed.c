@@ -135,7 +135,7 @@ static void note_worker(rehearsed_rank *of, int worker, short place)
 void rehearsed_take_event(rehearsed *r, const trama_rehearsed *e)
 {
     const bool task = e->peer < 0;
-    if (task)
+    if (e->worker >= 0)
         note_worker(&r->ranks[e->rank], e->worker, r->ranks[e->rank].steps[e->step].place);
     rehearsed_item **list = task ? &r->tasks : &r->messages;
     int *n = task ? &r->n_tasks : &r->n_messages;
