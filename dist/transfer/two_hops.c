@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two hops: a change in which a process would send many small messages goes over another layout, so that each hop has
  * about the square root of their number. It costs up to twice the bytes; with partial values, and where the messages
- * are larger, 1/64 more at most, for pieces that do not come out even. The search tries the layouts without masks on at
- * most six meshes, and compares the load of some processes of the target, so that all ranks find the same route. */
+ * are larger, 1/64 more at most, for pieces that do not come out even. A hop is made in two again where that costs no
+ * byte more. The search tries the layouts without masks on at most ten meshes, and compares the load of some processes
+ * of the target, so that all ranks find the same route. */
 #include <string.h>
 
 #include "candidates.h"
@@ -10,7 +11,7 @@
 
 enum {
     MOST_AXES = 3, /* of a mesh between, since all its layouts are tried */
-    ROUNDING = 64, /* with sums a route may cost 1 / ROUNDING more bytes, where pieces do not come out even */
+    ROUNDING = 64, /* see rounding */
     PROBES = 16    /* processes probed while searching */
 };
 
@@ -21,7 +22,8 @@ typedef struct cost {
 
 typedef struct search {
     const transfer *t;
-    bool even; /* the route may cost no more bytes, but for the rounding of pieces: so for sums and larger messages */
+    bool even;    /* the route may cost no more bytes but for rounding: with sums, larger messages, and within a hop */
+    int rounding; /* 1 / rounding more bytes, where pieces do not come out even; 0: none */
     cost direct, best;
     int64_t probed; /* the most bytes that one of PROBES processes receives directly */
     route *found;   /* mesh NULL: none found yet */
@@ -88,14 +90,68 @@ static trama_mesh *heads_of(const trama_mesh *mesh)
     return heads;
 }
 
-/* Writes the layout of a mesh of one axis on the square of its processes, as the same distributed values. False for a
- * split, and for other meshes. */
-static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama_mesh *square, trama_layout *lifted)
+/* The mesh with one axis in about as many rows as columns; NULL where its extent is prime. */
+static trama_mesh *as_finer(const trama_mesh *mesh, int axis)
 {
-    if (mesh->ndim != 1 || square->ndim != 2 || square->size != mesh->size || layout->axis[0].kind == TRAMA_SPLIT)
+    int rows = 1, shape[TRAMA_MAX_AXES];
+    for (int n = 2; n * n <= mesh->shape[axis]; n++)
+        rows = mesh->shape[axis] % n ? rows : n;
+    if (rows == 1)
+        return NULL;
+    for (int a = 0; a < mesh->ndim; a++)
+        shape[a < axis ? a : a + 1] = mesh->shape[a];
+    shape[axis] = rows;
+    shape[axis + 1] = mesh->shape[axis] / rows;
+    return mesh_new(mesh->ndim + 1, shape, NULL, mesh->ids);
+}
+
+/* The axis of the mesh that is two axes of a finer mesh of the same processes; -1 for other meshes. */
+static int axis_made_finer(const trama_mesh *mesh, const trama_mesh *finer)
+{
+    int axis = 0;
+    if (finer->ndim != mesh->ndim + 1 || finer->size != mesh->size ||
+        memcmp(finer->ids, mesh->ids, (size_t)mesh->size * sizeof *mesh->ids) != 0)
+        return -1;
+    while (axis + 1 < mesh->ndim && finer->shape[axis] == mesh->shape[axis])
+        axis++;
+    bool rest =
+        !memcmp(finer->shape + axis + 2, mesh->shape + axis + 1, (size_t)(mesh->ndim - axis - 1) * sizeof *mesh->shape);
+    return rest && finer->shape[axis] * finer->shape[axis + 1] == mesh->shape[axis] ? axis : -1;
+}
+
+static bool are_same_boxes(const trama_mesh *mesh, const trama_layout *layout, const trama_mesh *finer,
+                           const trama_layout *lifted, const box *whole)
+{
+    for (int i = 0; i < mesh->size; i++) {
+        box b, c;
+        layout_box(mesh, layout, whole, i, &b);
+        layout_box(finer, lifted, whole, i, &c);
+        if (!box_equal(&b, &c))
+            return false;
+    }
+    return true;
+}
+
+/* Writes a layout on a mesh with one axis as two, as the same distributed values. False for other meshes, and where
+ * pieces would not be the same. */
+static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama_mesh *finer, const box *whole,
+                 trama_layout *lifted)
+{
+    const int axis = axis_made_finer(mesh, finer);
+    if (axis < 0 || layout->mask)
         return false;
-    *lifted = layout_uniform(square, TRAMA_REPLICATE);
-    lifted->axis[0] = lifted->axis[1] = layout->axis[0];
+    const trama_placement cut = layout->axis[axis];
+    trama_layout made = layout_uniform(finer, TRAMA_REPLICATE);
+    for (int a = 0; a < mesh->ndim; a++) {
+        trama_placement *p = &made.axis[a <= axis ? a : a + 1];
+        *p = layout->axis[a];
+        p->order += cut.kind == TRAMA_SPLIT && p->kind == TRAMA_SPLIT && p->dim == cut.dim && p->order > cut.order;
+    }
+    made.axis[axis + 1] = cut;
+    made.axis[axis + 1].order += cut.kind == TRAMA_SPLIT;
+    if (!are_same_boxes(mesh, layout, finer, &made, whole))
+        return false;
+    *lifted = made;
     return true;
 }
 
@@ -105,7 +161,8 @@ static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama
  * or where it must be even more than this most and its rounding. */
 static bool is_dearer(const search *s, const route *r, int64_t most, int n)
 {
-    return load_of_route(s->t, r, n).bytes > (s->even ? most + most / ROUNDING : 2 * most);
+    const int64_t more = s->rounding ? most / s->rounding : 0;
+    return load_of_route(s->t, r, n).bytes > most + (s->even ? more : most);
 }
 
 /* Whether two hops save too few messages: less than half of them, or at even cost less than a quarter. */
@@ -179,9 +236,9 @@ static void try_mesh(search *s, const trama_mesh *mesh)
 {
     const transfer *t = s->t;
     route r = {.mesh = mesh, .from_mesh = t->from_mesh, .to_mesh = t->to_mesh, .from = t->from, .to = t->to};
-    if (mesh != t->from_mesh && lift(t->from_mesh, &t->from, mesh, &r.from))
+    if (mesh != t->from_mesh && lift(t->from_mesh, &t->from, mesh, &t->whole, &r.from))
         r.from_mesh = mesh;
-    if (mesh != t->to_mesh && lift(t->to_mesh, &t->to, mesh, &r.to))
+    if (mesh != t->to_mesh && lift(t->to_mesh, &t->to, mesh, &t->whole, &r.to))
         r.to_mesh = mesh;
     r.between = layout_uniform(mesh, TRAMA_REPLICATE);
     if (mesh->ndim > MOST_AXES)
@@ -203,9 +260,18 @@ static void try_made(search *s, trama_mesh *mesh)
     s->found->owned = mesh;
 }
 
+/* A long axis of one of several, in two parts. */
+static void try_finer(search *s, const trama_mesh *mesh)
+{
+    for (int a = 0; a < mesh->ndim && mesh->ndim > 1 && mesh->ndim < MOST_AXES; a++)
+        if (mesh->shape[a] > MANY_IN_A_HOP)
+            try_made(s, as_finer(mesh, a));
+}
+
 bool find_two_hops(const transfer *t, reshard_part within, route *found)
 {
-    search s = {.t = t, .found = found};
+    const bool in_hop = within == PART_OF_TWO_HOPS;
+    search s = {.t = t, .rounding = in_hop ? 0 : ROUNDING, .found = found};
     *found = (route){0};
     bool new_terms = layout_axes(&t->to, TRAMA_PARTIAL) & ~t->kept;
     if (t->own || new_terms || t->from.mask || t->to.mask)
@@ -213,16 +279,18 @@ bool find_two_hops(const transfer *t, reshard_part within, route *found)
     s.direct = cost_of(t);
     if (!is_too_many(&s.direct, within))
         return false;
-    s.even = t->reduced || s.direct.bytes / s.direct.received >= SMALL_BYTES;
+    s.even = in_hop || t->reduced || s.direct.bytes / s.direct.received >= SMALL_BYTES;
     s.probed = s.even ? load_directly(t, PROBES).bytes : 0;
     try_mesh(&s, t->from_mesh);
     if (!t->one_mesh)
         try_mesh(&s, t->to_mesh);
     try_made(&s, as_square(t->from_mesh));
     try_made(&s, heads_of(t->from_mesh));
+    try_finer(&s, t->from_mesh);
     if (!t->one_mesh) {
         try_made(&s, as_square(t->to_mesh));
         try_made(&s, heads_of(t->to_mesh));
+        try_finer(&s, t->to_mesh);
     }
     if (found->mesh && !is_dearer(&s, found, load_directly(t, MOST_ASKED).bytes, MOST_ASKED))
         return true;
