@@ -40,6 +40,19 @@ START_TEST(random_pairs_whose_processes_share_places_keep_their_values)
 }
 END_TEST
 
+START_TEST(random_pairs_of_many_processes_keep_their_values)
+{
+    for (int v = 0; v < 4; v++) {
+        uint64_t seed = 8 + (uint64_t)v;
+        for (int i = 0; i < cases() / 40; i++) {
+            sample s = sample_random(&(variety){v & 1, v & 2, .one_place_each = true, .many = true}, &seed);
+            change_try(&s.c, NULL);
+            sample_free(&s);
+        }
+    }
+}
+END_TEST
+
 /* Traits that some samples must have. */
 typedef enum { FULL, AXES_4, WEIGHTED, MASKED, SCALAR, EMPTY, MIXED, ACROSS, N_TRAITS } trait;
 
@@ -89,6 +102,7 @@ int main(void)
         random_pairs_without_partials_move_what_is_lacking,
         random_pairs_with_partials_move_no_more_than_the_table_allows,
         random_pairs_whose_processes_share_places_keep_their_values,
+        random_pairs_of_many_processes_keep_their_values,
     };
     return suite_run("reshard_random", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { MOST_AXES = 4, MOST_IDS = 80, MOST_ELEMENTS = 1200 };
+enum { MOST_AXES = 4, MOST_IDS = 80, MANY_IDS = 2 * MANY_PROCESSES, MOST_ELEMENTS = 1200 };
 
 /* ---- Meshes ---- */
 
@@ -21,7 +21,7 @@ static void shuffle(int *ids, int n, uint64_t *seed)
 /* The same processes, some axes with weights; takes the mesh. */
 static trama_mesh *with_weights(trama_mesh *mesh, uint64_t *seed)
 {
-    int weights[MOST_PROCESSES];
+    int weights[MANY_PROCESSES];
     for (int a = 0; a < mesh->ndim; a++) {
         if (random_below(seed, 4))
             continue;
@@ -51,27 +51,31 @@ static trama_mesh *random_mesh(const int *ids, int most, uint64_t *seed)
     return with_weights(mesh, seed);
 }
 
-static int random_size(int most, uint64_t *seed)
+static int random_size(int most, bool many, uint64_t *seed)
 {
+    static const int large[] = {66, 72, 81, 96, 100, 102, 128, 144, 153, 289, 324, MANY_PROCESSES};
+    if (many) /* the larger ones take long */
+        return (int)min_i64(most, large[random_below(seed, random_below(seed, 8) ? 8 : 12)]);
     static const int sizes[] = {4, 8, 16, 32, MOST_PROCESSES, MOST_PROCESSES};
     return (int)min_i64(most, sizes[random_below(seed, 6)]);
 }
 
 /* The target mesh; the source has the first ids of `pool`. */
-static trama_mesh *related_mesh(const trama_mesh *from, relation r, const int *pool, uint64_t *seed)
+static trama_mesh *related_mesh(const trama_mesh *from, relation r, const int *pool, int n_ids, bool many,
+                                uint64_t *seed)
 {
-    int ids[MOST_IDS], n = from->size;
-    memcpy(ids, pool, sizeof ids);
+    int ids[MANY_IDS], n = from->size;
+    memcpy(ids, pool, (size_t)n_ids * sizeof *ids);
     switch (r) {
     case SAME:
         return mesh_copy(from);
     case REWEIGHTED:
         return with_weights(mesh_copy(from), seed);
     case DISJOINT:
-        return random_mesh(ids + n, random_size(MOST_IDS - n, seed), seed);
+        return random_mesh(ids + n, many ? n : random_size(n_ids - n, false, seed), seed);
     case OVERLAPPING:
-        shuffle(ids, (int)min_i64(MOST_IDS, n + 1 + random_below(seed, 2 * n)), seed);
-        return random_mesh(ids, random_size(MOST_PROCESSES, seed), seed);
+        shuffle(ids, (int)min_i64(n_ids, n + 1 + random_below(seed, 2 * n)), seed);
+        return random_mesh(ids, random_size(n_ids, many, seed), seed);
     default: /* PERMUTED, CHILD */
         shuffle(ids, n, seed);
         return random_mesh(ids, r == CHILD ? 1 + random_below(seed, n) : n, seed);
@@ -127,9 +131,9 @@ static int held_number(const trama_mesh *mesh, const trama_layout *l, int positi
 /* Any of the replicas may lack the tensor, as long as one is left. */
 static void random_mask(const trama_mesh *mesh, trama_layout *l, int ndim, uint64_t *seed)
 {
-    unsigned char mask[MOST_PROCESSES];
-    int order[MOST_PROCESSES], present = 1 + random_below(seed, 3);
-    bool held[MOST_PROCESSES] = {false};
+    unsigned char mask[MANY_PROCESSES];
+    int order[MANY_PROCESSES], present = 1 + random_below(seed, 3);
+    bool held[MANY_PROCESSES] = {false};
     for (int i = 0; i < mesh->size; i++)
         order[i] = i;
     shuffle(order, mesh->size, seed);
@@ -185,17 +189,18 @@ static int count_ids(const trama_mesh *a, const trama_mesh *b)
 
 sample sample_random(const variety *v, uint64_t *seed)
 {
-    int pool[MOST_IDS], most = random_size(MOST_PROCESSES, seed);
+    const int n_ids = v->many ? MANY_IDS : MOST_IDS;
+    int pool[MANY_IDS], most = random_size(v->many ? MANY_PROCESSES : MOST_PROCESSES, v->many, seed);
     sample s = {.relation = (relation)random_below(seed, N_RELATIONS)};
-    for (int i = 0; i < MOST_IDS; i++)
+    for (int i = 0; i < n_ids; i++)
         pool[i] = i;
-    shuffle(pool, random_below(seed, 2) ? MOST_IDS : most + 8, seed); /* few ids, or any */
+    shuffle(pool, random_below(seed, 2) ? n_ids : most + 8, seed); /* few ids, or any */
     s.from = random_mesh(pool, most, seed);
-    s.to = related_mesh(s.from, s.relation, pool, seed);
+    s.to = related_mesh(s.from, s.relation, pool, n_ids, v->many, seed);
     int ids = count_ids(s.from, s.to), ranks = v->one_place_each ? ids : 1 + random_below(seed, 8);
     s.machine = simulation_machine(ranks, v->one_place_each ? 1 : 1 + random_below(seed, 3), 2);
     s.map = map_by_order(ids, NULL, s.machine);
-    s.c = (change){.from_mesh = s.from, .to_mesh = s.to, .shape = random_shape(seed)};
+    s.c = (change){.from_mesh = s.from, .to_mesh = s.to, .shape = random_shape(seed), .two_levels = v->many};
     s.c.from = random_layout(s.from, s.c.shape.ndim, v, seed);
     s.c.to = random_layout(s.to, s.c.shape.ndim, v, seed);
     s.c.machine = s.machine;
