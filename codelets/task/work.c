@@ -144,6 +144,11 @@ static void compute(const work *w)
     }
 }
 
+static void nothing(const work *w)
+{
+    (void)w;
+}
+
 static void copy(const work *w)
 {
     for (int i = 0; i + 1 < w->n_views; i += 2)
@@ -166,7 +171,7 @@ static void fill(const work *w)
 #define CUDA(name) NULL
 #endif
 const work_kind work_compute = {compute, CUDA(compute)}, work_copy = {copy, CUDA(copy)},
-                work_reduce = {reduce, CUDA(reduce)}, work_fill = {fill, CUDA(fill)},
+                work_reduce = {reduce, CUDA(reduce)}, work_fill = {fill, CUDA(fill)}, work_nothing = {nothing, NULL},
                 work_collective = {NULL, CUDA(collective)};
 
 work_buffer work_buffer_of(const void *interface)

@@ -42,7 +42,7 @@ typedef struct work_kind {
     void (*cpu)(const work *w);
     void (*cuda)(const work *w, const gpu *g);
 } work_kind;
-extern const work_kind work_compute, work_copy, work_reduce, work_fill, work_collective;
+extern const work_kind work_compute, work_copy, work_reduce, work_fill, work_nothing, work_collective;
 
 struct work {
     const work_kind *kind;

@@ -48,6 +48,7 @@ plan *partition_end(partition **partition_)
     partition *q = *partition_;
     plan *p = q->p;
     number_messages(p);
+    bound_order_chains(p);
     plan_trim(p);
     bool *sent_later = find_sent_later(q);
     plan_prioritize(p, machine_workers(q->s.machine, q->s.rank), sent_later);

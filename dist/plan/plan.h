@@ -95,7 +95,7 @@ typedef struct plan_dist_value {
 } plan_dist_value;
 
 /* STEP_ORDER does no work. It has operands that share memory: uses of some before it come before uses of others behind
- * it. */
+ * it. It runs on no worker, but for some in long chains of them (plan_step.on_worker). */
 typedef enum {
     STEP_COMPUTE,
     STEP_COPY,
@@ -139,6 +139,7 @@ typedef struct plan_step {
     step_kind kind;
     int place;
     int lane;                /* the worker of the place that it should run on; -1: any */
+    bool on_worker;          /* STEP_ORDER: it runs on a worker */
     int operand, n_operands; /* in plan->operands. copy: pairs of destination and source; reduce: destination, sources
                                 in order; fill: destination; send, receive: the buffer; collective: destination, source,
                                 the token of the place; a broadcast has only one of the first two */

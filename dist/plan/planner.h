@@ -237,6 +237,9 @@ void fuse_calls(partition *q);
 void bundle_messages(partition *q);
 void number_messages(plan *p);
 
+/* finish/order_chains.c: says which steps that only order others run on a worker. */
+void bound_order_chains(plan *p);
+
 /* finish/spans.c: gives shards that are not used at the same time one buffer, and counts the plan's bytes. */
 void share_memory(partition *q, const bool *kept);
 

@@ -300,7 +300,7 @@ static lowering *lowering_now(instance *in)
     loans_lower(in, l);
     for (int i = 0; i < l->n; i++) {
         l->tasks += is_task(&l->steps[i]);
-        l->orders += l->steps[i].kind == STEP_ORDER;
+        l->orders += is_task(&l->steps[i]) && l->steps[i].nowhere;
     }
     count_uses(in, l);
     in->of->lowering_bytes = l->memory.total;
@@ -324,7 +324,7 @@ static void submit_task(const instance *in, const struct starpu_task *common, lo
     task_room(task, s->n_handles);
     memcpy(task->dyn_handles ? task->dyn_handles : task->handles, s->handles, n * sizeof *s->handles);
     memcpy(task->dyn_modes ? task->dyn_modes : task->modes, s->modes, n * sizeof *s->modes);
-    if (s->kind == STEP_ORDER)
+    if (s->nowhere)
         task->where = STARPU_NOWHERE;
     if (s->worker >= 0) {
         task->execute_on_a_specific_worker = 1;

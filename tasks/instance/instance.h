@@ -36,7 +36,8 @@ typedef struct lowered {
             double flops;
             bool on_gpu;          /* worker is a GPU's */
             segment *segment;     /* on a GPU: the task's; NULL: a later step's task does its work */
-            int worker;           /* the only one that may run it; -1: several, and of an order none */
+            bool nowhere;         /* it runs on no worker */
+            int worker;           /* the only one that may run it; -1: several, or none */
             const uint32_t *mask; /* of workers that may run it; NULL: all */
         };
         struct { /* of a message */

@@ -257,7 +257,7 @@ static void lower_work(const instance *in, const plan_step *step, lowering *of, 
     static const kernel_combine combine[] = {
         [TRAMA_SUM] = COMBINE_SUM, [TRAMA_AVG] = COMBINE_SUM, [TRAMA_MAX] = COMBINE_MAX, [TRAMA_MIN] = COMBINE_MIN};
     static const work_kind *const kinds[] = {
-        [STEP_COPY] = &work_copy, [STEP_REDUCE] = &work_reduce, [STEP_FILL] = &work_fill};
+        [STEP_COPY] = &work_copy, [STEP_REDUCE] = &work_reduce, [STEP_FILL] = &work_fill, [STEP_ORDER] = &work_nothing};
     w->n_views = step->n_operands;
     w->views = arena_take(&of->memory, (size_t)step->n_operands * sizeof *w->views, in->of->lowering_bytes);
     for (int i = 0; i < step->n_operands; i++) {
@@ -329,7 +329,8 @@ void lower_step(const instance *in, const plan_step *step, lowering *of, lowered
     l->label = name_of(in, step, &of->memory);
     l->flops = step->flops;
     l->worker = -1;
-    if (step->kind == STEP_ORDER)
+    l->nowhere = step->kind == STEP_ORDER && !step->on_worker;
+    if (l->nowhere)
         return;
     lower_work(in, step, of, &l->work);
     hold(in, step, l);

@@ -78,7 +78,7 @@ static int number_of(joining *j, starpu_data_handle_t handle)
 /* Messages, collectives and steps of cores. */
 static bool waits_for_others(const lowered *s)
 {
-    return s->kind >= STEP_SEND || s->kind == STEP_COLLECTIVE || (!s->on_gpu && s->kind != STEP_ORDER);
+    return s->kind >= STEP_SEND || s->kind == STEP_COLLECTIVE || (!s->on_gpu && !s->nowhere);
 }
 
 static joining begin(const instance *in, lowering *l)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "mlp.h"
+#include "planner.h"
 #include "suite.h"
 #include "trama_ops.h"
 #include "verify_plan.h"
@@ -162,10 +163,40 @@ START_TEST(a_missing_order_is_found)
 }
 END_TEST
 
+/* 100 orders more at the end of a plan, each of which waits for the one before. */
+START_TEST(one_of_32_orders_in_a_row_runs_on_a_worker)
+{
+    mlp_job j = trained("1", 1, 1, 0);
+    plan *p = (plan *)simulation_plan(j.s, 0);
+    const int n = p->steps.n;
+    int last = n - 1, before = -1, found = 0;
+    while (!is_order(p, last))
+        last--;
+    plan_step order = p->steps.at[last];
+    order.n_operands = 1;
+    ck_assert_int_ne(plan_step_operand(p, &order, 0)->access, ACCESS_READ);
+    for (int i = 0; i < 100; i++)
+        *ARRAY_PUSH(&p->steps) = order;
+    bound_order_chains(p);
+    for (int i = 0; i < n + 100; i++)
+        if (p->steps.at[i].on_worker) {
+            ck_assert(is_order(p, i) && (before < 0 || i - before == 32));
+            before = i;
+            found++;
+        }
+    ck_assert_msg(found == 3 || found == 4, "%d", found); /* others may end the plan */
+    p->steps.n = n;
+    mlp_job_free(&j);
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *tests[] = {a_net_trains_in_arenas_as_on_one_device, arenas_take_little_more_than_what_lives,
+    const TTest *tests[] = {a_net_trains_in_arenas_as_on_one_device,
+                            arenas_take_little_more_than_what_lives,
                             a_shard_takes_over_a_buffer_of_its_form_without_an_order,
-                            small_plans_have_buffers_of_their_own, a_missing_order_is_found};
+                            small_plans_have_buffers_of_their_own,
+                            a_missing_order_is_found,
+                            one_of_32_orders_in_a_row_runs_on_a_worker};
     return suite_run("arena", NULL, NULL, tests, sizeof tests / sizeof *tests);
 }
