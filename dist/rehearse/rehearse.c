@@ -131,6 +131,7 @@ static void tell_steps(const rehearsing *r, int rank, const step_graph *g, const
                                      .place = s->place,
                                      .priority = s->priority,
                                      .peer = -1,
+                                     .orders = s->kind == STEP_ORDER,
                                      .name = r->names.at.at[s->name],
                                      .seconds = graph_task_seconds(k, s),
                                      .flops = s->flops,

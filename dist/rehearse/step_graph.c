@@ -219,7 +219,7 @@ static void add_coldness(const graph_source *source, step_graph *g, const double
         graph_step *task = &g->steps[i];
         const int place = p->steps.at[i].place,
                   worker = task->worker >= 0 ? task->worker : graph_worker(source, place, 0);
-        if (task->message < 0 && !plan_on_gpu(p, place))
+        if (task->message < 0 && task->kind != STEP_ORDER && !plan_on_gpu(p, place))
             task->seconds += (float)(source->kind->cold_task * cluster_coldness(source->kind, load[worker]));
     }
 }
@@ -239,7 +239,7 @@ static void fill_steps(const graph_source *source, const builder *b, step_graph 
         made->kind = (unsigned char)s->kind;
         made->priority = s->priority;
         made->place = (short)place_in_rank(source, s->place);
-        made->worker = (short)graph_worker(source, s->place, s->lane);
+        made->worker = s->kind == STEP_ORDER ? -1 : (short)graph_worker(source, s->place, s->lane);
         made->flops = (float)s->flops;
         made->rendezvous = s->kind == STEP_SEND && s->exchange >= 0 && p->exchanges.at[s->exchange].rendezvous;
         if (goes) {
@@ -249,6 +249,8 @@ static void fill_steps(const graph_source *source, const builder *b, step_graph 
         const double bytes = step_bytes(p, s);
         const int tiles = count_tiles(b, s);
         g->tiles += tiles;
+        if (s->kind == STEP_ORDER)
+            continue;
         made->seconds =
             (float)(step_seconds(k, p, source->names->program, s, bytes, reuse[i]) + k->task_operand * tiles);
         made->loaded = step_moves(s) ? (float)bytes - reuse[i].cached : 0;

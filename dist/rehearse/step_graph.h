@@ -27,7 +27,7 @@ typedef struct graph_step {
     int waits, later; /* for so many steps of its run, and of the run before */
     int message;      /* of a send or receive, in the simulation; -1 */
     short name;       /* a number of step_names */
-    short worker;     /* of the rank; -1: any of its place */
+    short worker;     /* of the rank; -1: any of its place, and none for an order */
     short place;      /* of the rank */
     unsigned char kind;
     bool rendezvous;

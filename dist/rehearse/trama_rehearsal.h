@@ -86,16 +86,17 @@ typedef struct trama_rehearsed {
 } trama_rehearsed;
 typedef void (*trama_rehearsal_event)(void *closure, const trama_rehearsed *event);
 
-/* A step of a rank's plan, before anything is simulated: a task, or an end of a message. In the simulation a message
+/* A step of a rank's plan, before anything is simulated: a task, an order, or an end of a message. In the simulation a message
  * between ranks of one node takes less where its receiver reads the sender's memory, and more of a core by the
  * machine's `cold`. */
 typedef struct trama_rehearsed_step {
     int rank, step;       /* step: from 0, in the order of submission */
-    int worker;           /* of the rank; -1: any of the place */
+    int worker;           /* of the rank; -1: any of the place, or none */
     int place;            /* of the rank */
     int priority;         /* larger is first */
     int peer;             /* of an end of a message the other rank; of a task -1 */
     bool sends;           /* it is the end that sends */
+    bool orders;          /* it is done as soon as all steps are that it waits for; it takes no worker, and no time */
     const char *name;     /* as in trama_rehearsed; it lives during the call */
     double seconds;       /* of a core or GPU that it has to itself, with the machine's `task` or `message` time */
     double flops;         /* of a task */

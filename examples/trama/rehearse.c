@@ -239,9 +239,10 @@ static void take_event(void *closure, const trama_rehearsed *event)
 static void print_step(FILE *out, const trama_rehearsed_step *s)
 {
     fprintf(out, "%s %d %d %d %d %.9g %d %lld %lld %s:",
-            s->peer < 0 ? "task"
-            : s->sends  ? "send"
-                        : "receive",
+            s->orders     ? "order"
+            : s->peer < 0 ? "task"
+            : s->sends    ? "send"
+                          : "receive",
             s->rank, s->step, s->priority, s->worker, s->seconds, s->peer, (long long)s->tag, (long long)s->bytes,
             s->peer < 0 ? s->name : "message");
     for (int i = 0; i < s->n_next; i++)
@@ -263,11 +264,10 @@ static FILE *open_graph(const char *path)
     FILE *file = fopen(path, "w");
     if (!file)
         fail("--graph '%s': %s", path, strerror(errno));
-    fputs(
-        "# task|send|receive RANK STEP PRIORITY WORKER SECONDS PEER TAG BYTES NAME: STEPS THAT WAIT FOR IT\n"
-        "# of one run, in the order of submission; worker -1: any; ends of a message match by ranks and tag; the last "
-        "line is: # end\n",
-        file);
+    fputs("# task|order|send|receive RANK STEP PRIORITY WORKER SECONDS PEER TAG BYTES NAME: STEPS THAT WAIT FOR IT\n"
+          "# of one run, in the order of submission; worker -1: any; an order takes no worker, and no time; ends of a "
+          "message match by ranks and tag; the last line is: # end\n",
+          file);
     return file;
 }
 

@@ -23,6 +23,10 @@ typedef struct made_step {
     {                                                                                                                  \
         .kind = STEP_COMPUTE, .seconds = takes, .before = waits_for, __VA_ARGS__                                       \
     }
+#define ORDER(waits_for)                                                                                               \
+    {                                                                                                                  \
+        .kind = STEP_ORDER, .seconds = 7, .before = waits_for                                                          \
+    }
 #define SEND(waits_for, to, number, size, ...)                                                                         \
     {                                                                                                                  \
         .kind = STEP_SEND, .before = waits_for, .peer = to, .tag = number, .bytes = size, __VA_ARGS__                  \
@@ -100,6 +104,30 @@ static void runs_for(stage *t, double seconds)
     ck_assert_msg(fabs(t->s->now - seconds) < 1e-5 * seconds, "it takes %.9g s, not %.9g s", t->s->now, seconds);
     stage_free(t);
 }
+
+/* ---- Orders ---- */
+
+/* The worker also serves messages. The send is ready when the first task ends, before the worker takes the second. */
+START_TEST(an_order_takes_no_worker_and_no_time)
+{
+    stage t = stage_new(two_nodes, 2, 1, 1);
+    const made_step sender[] = {TASK(1, 0), ORDER(1), ORDER(2), SEND(4, 1, 1, 0), TASK(3, 0)};
+    ck_assert(!add_rank(&t, 5, sender));
+    ck_assert(!add_rank(&t, 2, (made_step[]){RECEIVE(0, 0, 1, 0), TASK(4, 1)}));
+    runs_for(&t, 1 + 0.5 + 4);
+}
+END_TEST
+
+START_TEST(messages_go_by_their_priorities)
+{
+    stage t = stage_new("kind n\n ranks 3\n cores 3\n task 0s\n message 1s\n local 1GB/s 0s\n nodes 1 n", 3, 1, 1);
+    const made_step sender[] = {TASK(1, 0), SEND(1, 1, 1, 0, .priority = 1), SEND(1, 2, 1, 0, .priority = 2)};
+    ck_assert(!add_rank(&t, 3, sender));
+    ck_assert(!add_rank(&t, 1, (made_step[]){RECEIVE(0, 0, 1, 0)}));
+    ck_assert(!add_rank(&t, 2, (made_step[]){RECEIVE(0, 0, 1, 0), TASK(4, 1)}));
+    runs_for(&t, 1 + 1 + 1 + 4); /* task, second send, its receive, task */
+}
+END_TEST
 
 /* ---- Cores ---- */
 
@@ -433,7 +461,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {ranks_share_fewer_cores,
+    const TTest *const tests[] = {an_order_takes_no_worker_and_no_time,
+                                  messages_go_by_their_priorities,
+                                  ranks_share_fewer_cores,
                                   a_message_takes_longer_after_other_data,
                                   nodes_share_their_own_cores_alone,
                                   ranks_submit_one_after_the_other_on_one_core,

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { TASK, SEND, RECEIVE } kind;
+typedef enum { TASK, ORDER, SEND, RECEIVE } kind;
 
 typedef struct step {
     kind kind;
@@ -75,7 +75,10 @@ static void take_line(char *line, int rank, steps *s, edge **edges, size_t *n_ed
         return;
     if (number != s->n)
         fail("the steps are not in order");
-    new.kind = !strcmp(word, "send") ? SEND : !strcmp(word, "receive") ? RECEIVE : TASK;
+    new.kind = !strcmp(word, "send")      ? SEND
+               : !strcmp(word, "receive") ? RECEIVE
+               : !strcmp(word, "order")   ? ORDER
+                                          : TASK;
     new.us = 1e6 * seconds;
     s->at = grow(s->at, (size_t)s->n, sizeof *s->at);
     s->at[s->n++] = new;
@@ -173,10 +176,10 @@ static void submit_step(const steps *s, step *of)
         handles[i] = s->at[of->before[i]].done;
         modes[i] = STARPU_R;
     }
-    handles[n - 1] = of->kind == TASK ? of->done : of->data;
+    handles[n - 1] = of->kind < SEND ? of->done : of->data;
     modes[n - 1] = STARPU_W;
     submit(of->kind == TASK ? &works : &joins, of, handles, n, modes);
-    if (of->kind != TASK)
+    if (of->kind >= SEND)
         submit_message(of);
     free(handles);
     free(modes);
@@ -192,7 +195,7 @@ static void *register_handles(steps *s)
     for (int i = 0; i < s->n; i++) {
         step *of = &s->at[i];
         starpu_void_data_register(&of->done);
-        if (of->kind != TASK)
+        if (of->kind >= SEND)
             starpu_variable_data_register(&of->data, STARPU_MAIN_RAM, (uintptr_t)buffer, (size_t)of->bytes);
     }
     return buffer;
@@ -217,7 +220,7 @@ int main(int argc, char **argv)
         printf("%.9f\n", (starpu_timing_now() - begin) / 1e6);
     for (int i = 0; i < s.n; i++) {
         starpu_data_unregister(s.at[i].done);
-        if (s.at[i].kind != TASK)
+        if (s.at[i].kind >= SEND)
             starpu_data_unregister(s.at[i].data);
         free(s.at[i].before);
     }

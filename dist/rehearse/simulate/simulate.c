@@ -36,6 +36,7 @@ void simulated_free(simulated **s_)
     for (int i = 0; i < s->places.n; i++)
         event_queue_free(&s->places.at[i].ready);
     ARRAY_FREE(&s->workers);
+    ARRAY_FREE(&s->orders);
     ARRAY_FREE(&s->places);
     for (int i = 0; i < s->cores.n; i++)
         free(s->cores.at[i].free_at);
@@ -230,9 +231,6 @@ static void take_event(simulated *s)
         return;
     case EVENT_SUBMITTED:
         cores_submitted(s, (int)number);
-        return;
-    case EVENT_ORDERED:
-        workers_ordered(s, number);
         return;
     default:
         messages_flow(s, number);

@@ -86,6 +86,7 @@ typedef struct simulated {
     ARRAY(sim_place) places;
     ARRAY(sim_cores) cores;
     network *net;
+    ARRAY(int64_t) orders; /* items that end now */
     event_queue events;
     struct sim_flow {
         int message, run;
@@ -101,7 +102,7 @@ typedef struct simulated {
 } simulated;
 
 enum { SIM_SUBMISSION = -1 };
-typedef enum { EVENT_WORKER, EVENT_READY, EVENT_FLOW, EVENT_SUBMITTED, EVENT_ORDERED, N_EVENTS } sim_event;
+typedef enum { EVENT_WORKER, EVENT_READY, EVENT_FLOW, EVENT_SUBMITTED, N_EVENTS } sim_event;
 
 static inline void simulate_later(simulated *s, double at, sim_event kind, int64_t number)
 {
@@ -123,9 +124,8 @@ void simulated_change(simulated *s, int rank, int tasks, int flows);            
 
 /* simulate_workers.c */
 void workers_add(simulated *s, int rank);
-void workers_queue(simulated *s, int64_t item);   /* a step that is ready: a task, an order, or an end of a message */
-void workers_ordered(simulated *s, int64_t item); /* a step that only orders others, and needs no worker */
-void workers_end(simulated *s, int worker);       /* the item of a worker ends now, unless its core went elsewhere */
+void workers_queue(simulated *s, int64_t item); /* a step that is ready: a task, an order, or an end of a message */
+void workers_end(simulated *s, int worker);     /* the item of a worker ends now, unless its core went elsewhere */
 
 /* simulate_cores.c */
 void cores_add(simulated *s, int rank);                      /* of a rank whose workers are the last */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The queues of workers. An idle worker takes, of the ready tasks that it may run, the one with the highest priority,
- * and of equal ones the first in the order of submission. It serves messages before tasks. */
+ * and of equal ones the first in the order of submission. It serves messages before tasks, in the same order. */
 #include <limits.h>
 #include <math.h>
 
@@ -85,44 +85,6 @@ static event_queue *queue_of(simulated *s, int rank, const graph_step *of)
                            : &s->places.at[r->first_place + of->place].ready;
 }
 
-void workers_queue(simulated *s, int64_t item)
-{
-    const int rank = simulated_rank(s, item % s->n_steps);
-    const graph_step *of = &s->graph[rank].steps[item % s->n_steps - s->ranks[rank].first];
-    if (of->kind == STEP_ORDER) { /* by an event, since chains of orders may be long */
-        simulate_later(s, s->now, EVENT_ORDERED, item);
-        return;
-    }
-    const int worker = find_idle(s, rank, of);
-    if (worker >= 0)
-        start(s, worker, item);
-    else
-        event_queue_put(queue_of(s, rank, of), is_message(of) ? -(double)INT_MAX : -(double)of->priority, item);
-}
-
-static bool goes_first(const event_queue *a, const event_queue *b)
-{
-    if (!a->n || !b->n)
-        return a->n > 0;
-    return a->at[0].key != b->at[0].key ? a->at[0].key < b->at[0].key : a->at[0].item < b->at[0].item;
-}
-
-/* The worker was busy until now, so its next item waited for it. */
-static void take_next(simulated *s, int worker)
-{
-    sim_worker *w = &s->workers.at[worker];
-    event_queue none = {0}, *shared = w->place >= 0 ? &s->places.at[w->place].ready : &none;
-    event_queue *from = goes_first(&w->own, shared) ? &w->own : shared;
-    if (!from->n) {
-        w->item = -1;
-        cores_idle(s, worker);
-        return;
-    }
-    const int64_t item = event_queue_take(from), step = w->before % s->n_steps;
-    s->cause[item % s->n_steps] = item / s->n_steps == w->before / s->n_steps ? (int)step : -2 - (int)step;
-    start(s, worker, item);
-}
-
 /* worker: of the rank; -1 where it took none. */
 static void tell(const simulated *s, int64_t item, int worker, double begin)
 {
@@ -146,10 +108,55 @@ static void tell(const simulated *s, int64_t item, int worker, double begin)
     s->event(s->closure, &e);
 }
 
-void workers_ordered(simulated *s, int64_t item)
+/* Orders end one after the other, the first of them all that it lets end: chains of them may be long. */
+static void end_order(simulated *s, int64_t item)
 {
-    tell(s, item, -1, s->now);
-    simulated_finish(s, item);
+    *ARRAY_PUSH(&s->orders) = item;
+    if (s->orders.n > 1)
+        return;
+    for (int i = 0; i < s->orders.n; i++) {
+        tell(s, s->orders.at[i], -1, s->now);
+        simulated_finish(s, s->orders.at[i]);
+    }
+    s->orders.n = 0;
+}
+
+void workers_queue(simulated *s, int64_t item)
+{
+    const int rank = simulated_rank(s, item % s->n_steps);
+    const graph_step *of = &s->graph[rank].steps[item % s->n_steps - s->ranks[rank].first];
+    if (of->kind == STEP_ORDER) {
+        end_order(s, item);
+        return;
+    }
+    const int worker = find_idle(s, rank, of);
+    if (worker >= 0)
+        start(s, worker, item);
+    else
+        event_queue_put(queue_of(s, rank, of), -(double)of->priority - (is_message(of) ? 2.0 * INT_MAX : 0), item);
+}
+
+static bool goes_first(const event_queue *a, const event_queue *b)
+{
+    if (!a->n || !b->n)
+        return a->n > 0;
+    return a->at[0].key != b->at[0].key ? a->at[0].key < b->at[0].key : a->at[0].item < b->at[0].item;
+}
+
+/* The worker was busy until now, so its next item waited for it. */
+static void take_next(simulated *s, int worker)
+{
+    sim_worker *w = &s->workers.at[worker];
+    event_queue none = {0}, *shared = w->place >= 0 ? &s->places.at[w->place].ready : &none;
+    event_queue *from = goes_first(&w->own, shared) ? &w->own : shared;
+    if (!from->n) {
+        w->item = -1;
+        cores_idle(s, worker);
+        return;
+    }
+    const int64_t item = event_queue_take(from), step = w->before % s->n_steps;
+    s->cause[item % s->n_steps] = item / s->n_steps == w->before / s->n_steps ? (int)step : -2 - (int)step;
+    start(s, worker, item);
 }
 
 void workers_end(simulated *s, int worker)
