@@ -21,7 +21,7 @@ transfer_load load_of_route(const transfer *t, const route *r, int n);
 int64_t processes_with_some(const trama_mesh *mesh, const trama_layout *layout, const box *whole);
 
 /* two_hops.c: a route with fewer messages, where a process would send many small ones directly. It costs at most twice
- * the bytes; with sums 1/64 more, where pieces do not come out even. */
+ * the bytes; with sums and larger messages 1/64 more, where pieces do not come out even; within a hop none. */
 bool find_two_hops(const transfer *t, reshard_part within, route *found);
 
 /* sliced_sum.c: a route on which each process of the source sums a slice (a reduce-scatter) and the targets take the

@@ -138,7 +138,7 @@ static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama
                  trama_layout *lifted)
 {
     const int axis = axis_made_finer(mesh, finer);
-    if (axis < 0 || layout->mask)
+    if (axis < 0)
         return false;
     const trama_placement cut = layout->axis[axis];
     trama_layout made = layout_uniform(finer, TRAMA_REPLICATE);
@@ -236,13 +236,13 @@ static void try_mesh(search *s, const trama_mesh *mesh)
 {
     const transfer *t = s->t;
     route r = {.mesh = mesh, .from_mesh = t->from_mesh, .to_mesh = t->to_mesh, .from = t->from, .to = t->to};
+    if (mesh->ndim > MOST_AXES)
+        return;
     if (mesh != t->from_mesh && lift(t->from_mesh, &t->from, mesh, &t->whole, &r.from))
         r.from_mesh = mesh;
     if (mesh != t->to_mesh && lift(t->to_mesh, &t->to, mesh, &t->whole, &r.to))
         r.to_mesh = mesh;
     r.between = layout_uniform(mesh, TRAMA_REPLICATE);
-    if (mesh->ndim > MOST_AXES)
-        return;
     try_layouts(s, &r, 0, false);
     try_layouts(s, &r, 0, true);
 }
@@ -260,10 +260,12 @@ static void try_made(search *s, trama_mesh *mesh)
     s->found->owned = mesh;
 }
 
-/* A long axis of one of several, in two parts. */
+/* Each long axis of a mesh in two parts; as_square does so for meshes of one axis. */
 static void try_finer(search *s, const trama_mesh *mesh)
 {
-    for (int a = 0; a < mesh->ndim && mesh->ndim > 1 && mesh->ndim < MOST_AXES; a++)
+    if (mesh->ndim == 1 || mesh->ndim >= MOST_AXES)
+        return;
+    for (int a = 0; a < mesh->ndim; a++)
         if (mesh->shape[a] > MANY_IN_A_HOP)
             try_made(s, as_finer(mesh, a));
 }

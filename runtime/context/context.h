@@ -112,8 +112,8 @@ context_counters context_count(const trama_context *c);
 
 bool context_traces(const trama_context *c);
 
-/* For traces: counts tasks submitted to workers; sets the step and micro-step of the tasks submitted from now on, -1: none. The
- * submitting thread calls both. */
+/* For traces: counts tasks submitted to workers; sets the step and micro-step of the tasks submitted from now on, -1:
+ * none. The submitting thread calls both. */
 void context_count_tasks(trama_context *c, int n);
 void context_step(trama_context *c, int64_t step, int64_t micro_step);
 

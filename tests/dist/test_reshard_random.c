@@ -40,16 +40,27 @@ START_TEST(random_pairs_whose_processes_share_places_keep_their_values)
 }
 END_TEST
 
+static int in_hops;
+
+static void count_hops(const change *c, plan *const *plans)
+{
+    in_hops += plans[map_place(c->map, c->to_mesh->ids[0])]->exchanges.n > 1;
+}
+
 START_TEST(random_pairs_of_many_processes_keep_their_values)
 {
+    in_hops = 0;
     for (int v = 0; v < 4; v++) {
         uint64_t seed = 8 + (uint64_t)v;
-        for (int i = 0; i < cases() / 40; i++) {
+        for (int i = 0; i < cases() / 100; i++) {
             sample s = sample_random(&(variety){v & 1, v & 2, .one_place_each = true, .many = true}, &seed);
+            s.c.look = count_hops;
             change_try(&s.c, NULL);
             sample_free(&s);
         }
     }
+    ck_assert_msg(suite_is_sanitized() || 5 * in_hops >= cases() / 25, "%d of %d go in several hops", in_hops,
+                  cases() / 25);
 }
 END_TEST
 

@@ -17,8 +17,8 @@ struct change {
     int max_tiles;         /* tiles; with a grain of one byte */
     int64_t staging_bytes; /* bytes; 0: the default */
     uint64_t seed;         /* of the terms */
-    bool two_levels;       /* a process may receive up to twice what any one lacks, or with partials what any one may */
-    bool exact;            /* values must be equal to the bit, not to 1e-12 */
+    bool two_levels; /* a process may receive up to twice what any one lacks, with partials 1/64 more than any one */
+    bool exact;      /* values must be equal to the bit, not to 1e-12 */
     bool collectives, nccl_sums;                       /* options of the plan */
     void (*look)(const change *c, plan *const *plans); /* at the plans [machine->n_ranks]; NULL */
     dense *result;                                     /* gets the value, which the caller frees; NULL */

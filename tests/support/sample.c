@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { MOST_AXES = 4, MOST_IDS = 80, MANY_IDS = 2 * MANY_PROCESSES, MOST_ELEMENTS = 1200 };
+enum { MOST_AXES = 4, MOST_IDS = 80, MANY_IDS = 2 * MANY_PROCESSES, MOST_ELEMENTS = 1200, MANY_ELEMENTS = 4800 };
 
 /* ---- Meshes ---- */
 
@@ -35,14 +35,15 @@ static trama_mesh *with_weights(trama_mesh *mesh, uint64_t *seed)
     return mesh;
 }
 
-/* 1 to 4 axes over the first `most` ids or fewer. */
+/* 1 to 4 axes over the first `most` ids or fewer; of many ids 1 or 2. */
 static trama_mesh *random_mesh(const int *ids, int most, uint64_t *seed)
 {
-    int shape[MOST_AXES], size = 1, ndim = 1 + random_below(seed, MOST_AXES);
+    const bool many = most > MOST_IDS;
+    int shape[MOST_AXES], size = 1, ndim = 1 + random_below(seed, many ? 2 : MOST_AXES);
     for (int a = 0; a < ndim; a++) {
         int room = most / size, last = a == ndim - 1;
         shape[a] = 1 + random_below(seed, last || room < 5 ? room : 5);
-        if (last && random_below(seed, 2))
+        if (last && (many || random_below(seed, 2)))
             shape[a] = room;
         size *= shape[a];
     }
@@ -160,15 +161,16 @@ static trama_layout random_layout(const trama_mesh *mesh, int ndim, const variet
 
 /* ---- Samples ---- */
 
-static trama_shape random_shape(uint64_t *seed)
+static trama_shape random_shape(bool many, uint64_t *seed)
 {
+    static const int64_t large[] = {1, 2, 3, 5, 97, 100, 128, 130, 150, 200, 324, 800};
     static const int64_t extents[] = {1, 2, 3, 5, 7, 8, 11, 13, 17, 29, 64, 67};
     trama_shape shape = {.ndim = random_below(seed, 16) ? 1 + random_below(seed, 4) : 0};
     int64_t count = 1;
     for (int d = 0; d < shape.ndim; d++) {
         do
-            shape.dim[d] = extents[random_below(seed, 12)];
-        while (count * shape.dim[d] > MOST_ELEMENTS);
+            shape.dim[d] = (many ? large : extents)[random_below(seed, 12)];
+        while (count * shape.dim[d] > (many ? MANY_ELEMENTS : MOST_ELEMENTS));
         count *= shape.dim[d];
     }
     if (shape.ndim && random_below(seed, 16) == 0)
@@ -200,8 +202,10 @@ sample sample_random(const variety *v, uint64_t *seed)
     int ids = count_ids(s.from, s.to), ranks = v->one_place_each ? ids : 1 + random_below(seed, 8);
     s.machine = simulation_machine(ranks, v->one_place_each ? 1 : 1 + random_below(seed, 3), 2);
     s.map = map_by_order(ids, NULL, s.machine);
-    s.c = (change){.from_mesh = s.from, .to_mesh = s.to, .shape = random_shape(seed), .two_levels = v->many};
-    s.c.from = random_layout(s.from, s.c.shape.ndim, v, seed);
+    s.c = (change){.from_mesh = s.from, .to_mesh = s.to, .shape = random_shape(v->many, seed), .two_levels = v->many};
+    do
+        s.c.from = random_layout(s.from, s.c.shape.ndim, v, seed);
+    while (v->many && s.c.shape.ndim && s.c.from.axis[s.from->ndim - 1].kind == TRAMA_REPLICATE); /* the longest */
     s.c.to = random_layout(s.to, s.c.shape.ndim, v, seed);
     s.c.machine = s.machine;
     s.c.map = s.map;

@@ -14,7 +14,7 @@ typedef enum { SAME, REWEIGHTED, PERMUTED, CHILD, DISJOINT, OVERLAPPING, N_RELAT
 
 typedef struct variety {
     bool partials, masks, one_place_each;
-    bool many; /* 66 to MANY_PROCESSES processes of the source, so that changes go in two hops */
+    bool many; /* up to MANY_PROCESSES processes, so that some changes go in two hops */
 } variety;
 
 typedef struct sample {
