@@ -129,6 +129,17 @@ START_TEST(messages_go_by_their_priorities)
 }
 END_TEST
 
+/* One worker is idle when the first task ends: it takes none of the three before all are ready. */
+START_TEST(idle_workers_choose_among_all_that_become_ready)
+{
+    stage t = stage_new("kind n\n cores 2\n task 0s\n nodes 1 n", 1, 1, 1);
+    const made_step steps[] = {TASK(1, 0), TASK(3, 1, .priority = 1), TASK(1, 1, .priority = 9),
+                               TASK(1, 1, .priority = 9), TASK(3, 4 | 8)};
+    ck_assert(!add_rank(&t, 5, steps));
+    runs_for(&t, 1 + 1 + 3); /* the first, two of priority 9, the others */
+}
+END_TEST
+
 /* ---- Cores ---- */
 
 START_TEST(ranks_share_fewer_cores)
@@ -463,6 +474,7 @@ int main(void)
 {
     const TTest *const tests[] = {an_order_takes_no_worker_and_no_time,
                                   messages_go_by_their_priorities,
+                                  idle_workers_choose_among_all_that_become_ready,
                                   ranks_share_fewer_cores,
                                   a_message_takes_longer_after_other_data,
                                   nodes_share_their_own_cores_alone,

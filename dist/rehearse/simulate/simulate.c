@@ -37,6 +37,7 @@ void simulated_free(simulated **s_)
         event_queue_free(&s->places.at[i].ready);
     ARRAY_FREE(&s->workers);
     ARRAY_FREE(&s->orders);
+    ARRAY_FREE(&s->woken);
     ARRAY_FREE(&s->places);
     for (int i = 0; i < s->cores.n; i++)
         free(s->cores.at[i].free_at);
@@ -242,6 +243,7 @@ trama_status simulated_run(simulated *s)
     trama_status status = messages_check(s);
     if (!status)
         status = begin(s);
+    workers_choose(s);
     while (!status) {
         const double flow = network_next(s->net, s->now), event = s->events.n ? s->events.at[0].key : INFINITY;
         s->now = fmin(flow, event);
@@ -251,6 +253,7 @@ trama_status simulated_run(simulated *s)
             take_event(s);
         while (flow <= s->now && network_has_ended(s->net, s->now))
             messages_flow_end(s, network_end(s->net));
+        workers_choose(s);
     }
     for (int r = 0; r < s->n_ranks && !status; r++)
         if (s->ranks[r].ended < s->runs)

@@ -34,6 +34,7 @@ typedef struct sim_worker {
     double since;
     double left, ends, changed; /* seconds of work on a core of its own, at the time `changed`; the end at this speed */
     int64_t before;             /* the item before; -1 */
+    double ended;               /* the end of that; -1 */
     double loaded;              /* bytes of its tasks since the last message that it served */
     event_queue own;
 } sim_worker;
@@ -61,6 +62,7 @@ typedef struct sim_rank {
     double *submit_at;               /* [slots] begin of the submission of a run */
     double submits_until;            /* the submitting thread is busy */
     bool submitting;                 /* it is, and has a core */
+    bool woken;                      /* in simulated.woken */
     int cores;                       /* its entry of simulated.cores */
     int tasks, flows;                /* running, under way */
     double work, busy;               /* seconds of its workers: on cores of their own; passed */
@@ -87,6 +89,7 @@ typedef struct simulated {
     ARRAY(sim_cores) cores;
     network *net;
     ARRAY(int64_t) orders; /* items that end now */
+    ARRAY(int) woken;      /* ranks whose idle workers may have something to do */
     event_queue events;
     struct sim_flow {
         int message, run;
@@ -125,6 +128,7 @@ void simulated_change(simulated *s, int rank, int tasks, int flows);            
 /* simulate_workers.c */
 void workers_add(simulated *s, int rank);
 void workers_queue(simulated *s, int64_t item); /* a step that is ready: a task, an order, or an end of a message */
+void workers_choose(simulated *s);              /* at the end of a time: idle workers take what is ready */
 void workers_end(simulated *s, int worker);     /* the item of a worker ends now, unless its core went elsewhere */
 
 /* simulate_cores.c */

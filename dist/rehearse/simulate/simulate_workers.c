@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The queues of workers. An idle worker takes, of the ready tasks that it may run, the one with the highest priority,
- * and of equal ones the first in the order of submission. It serves messages before tasks, in the same order. */
+ * and of equal ones the first in the order of submission. It serves messages before tasks, in the same order. It
+ * chooses when all is ready that becomes so at the same time. */
 #include <limits.h>
 #include <math.h>
 
@@ -10,7 +11,7 @@
 
 static void add_worker(simulated *s, int rank, int place)
 {
-    *ARRAY_PUSH(&s->workers) = (sim_worker){.rank = rank, .place = place, .item = -1, .before = -1};
+    *ARRAY_PUSH(&s->workers) = (sim_worker){.rank = rank, .place = place, .item = -1, .before = -1, .ended = -1};
 }
 
 void workers_add(simulated *s, int rank)
@@ -62,18 +63,12 @@ static void start(simulated *s, int worker, int64_t item)
         simulated_change(s, w->rank, 1, 0);
 }
 
-/* The idle worker that may run it; -1. */
-static int find_idle(const simulated *s, int rank, const graph_step *of)
+/* Its idle workers choose at the end of this time. */
+static void wake(simulated *s, int rank)
 {
-    const sim_rank *r = &s->ranks[rank];
-    const int only = is_message(of) ? r->messenger : of->worker >= 0 ? r->first_worker + of->worker : -1;
-    if (only >= 0)
-        return s->workers.at[only].item < 0 ? only : -1;
-    const sim_place *p = &s->places.at[r->first_place + of->place];
-    for (int i = p->first_worker; i < p->first_worker + p->n_workers; i++)
-        if (s->workers.at[i].item < 0)
-            return i;
-    return -1;
+    if (!s->ranks[rank].woken)
+        *ARRAY_PUSH(&s->woken) = rank;
+    s->ranks[rank].woken = true;
 }
 
 static event_queue *queue_of(simulated *s, int rank, const graph_step *of)
@@ -129,11 +124,8 @@ void workers_queue(simulated *s, int64_t item)
         end_order(s, item);
         return;
     }
-    const int worker = find_idle(s, rank, of);
-    if (worker >= 0)
-        start(s, worker, item);
-    else
-        event_queue_put(queue_of(s, rank, of), -(double)of->priority - (is_message(of) ? 2.0 * INT_MAX : 0), item);
+    event_queue_put(queue_of(s, rank, of), -(double)of->priority - (is_message(of) ? 2.0 * INT_MAX : 0), item);
+    wake(s, rank);
 }
 
 static bool goes_first(const event_queue *a, const event_queue *b)
@@ -143,20 +135,34 @@ static bool goes_first(const event_queue *a, const event_queue *b)
     return a->at[0].key != b->at[0].key ? a->at[0].key < b->at[0].key : a->at[0].item < b->at[0].item;
 }
 
-/* The worker was busy until now, so its next item waited for it. */
+/* Where the worker was busy until now, its next item waited for it. */
 static void take_next(simulated *s, int worker)
 {
     sim_worker *w = &s->workers.at[worker];
     event_queue none = {0}, *shared = w->place >= 0 ? &s->places.at[w->place].ready : &none;
     event_queue *from = goes_first(&w->own, shared) ? &w->own : shared;
-    if (!from->n) {
-        w->item = -1;
-        cores_idle(s, worker);
+    if (!from->n)
         return;
+    const int64_t item = event_queue_take(from);
+    if (w->ended == s->now) {
+        const int step = (int)(w->before % s->n_steps);
+        s->cause[item % s->n_steps] = item / s->n_steps == w->before / s->n_steps ? step : -2 - step;
     }
-    const int64_t item = event_queue_take(from), step = w->before % s->n_steps;
-    s->cause[item % s->n_steps] = item / s->n_steps == w->before / s->n_steps ? (int)step : -2 - (int)step;
     start(s, worker, item);
+}
+
+void workers_choose(simulated *s)
+{
+    for (int i = 0; i < s->woken.n; i++) {
+        const int rank = s->woken.at[i];
+        const sim_rank *r = &s->ranks[rank];
+        const int end = rank + 1 < s->n_ranks ? r[1].first_worker : s->workers.n;
+        s->ranks[rank].woken = false;
+        for (int w = r->first_worker; w < end; w++)
+            if (s->workers.at[w].item < 0)
+                take_next(s, w);
+    }
+    s->woken.n = 0;
 }
 
 void workers_end(simulated *s, int worker)
@@ -171,10 +177,13 @@ void workers_end(simulated *s, int worker)
         simulated_change(s, w->rank, -1, 0);
     w->before = item;
     s->ranks[w->rank].busy += w->place >= 0 ? s->now - w->since : 0;
-    /* Steps that become ready now are queued, and compete with older ones. */
     if (is_message(of))
         messages_served(s, item);
     else
         simulated_finish(s, item);
-    take_next(s, worker);
+    w = &s->workers.at[worker];
+    w->item = -1;
+    w->ended = s->now;
+    cores_idle(s, worker);
+    wake(s, w->rank);
 }
