@@ -28,21 +28,6 @@ partition *partition_begin(const plan_source *source)
     return q;
 }
 
-/* [shard] whether it is a term of a partial state that also has terms on other ranks: a reader's plan sends it. */
-static bool *find_sent_later(const partition *q)
-{
-    bool *sent = trama_alloc((size_t)max_i64(1, q->p->shards.n));
-    for (int i = 0; i < q->p->dist_values.n; i++) {
-        const plan_dist_value *h = &q->p->dist_values.at[i];
-        bool apart = false;
-        for (int k = 0; layout_has(&h->layout, TRAMA_PARTIAL) && k < h->mesh->size; k++)
-            apart |= !is_mine(q, place_of(q, h->mesh, k));
-        for (int k = 0; apart && k < h->pieces.n; k++)
-            sent[h->pieces.at[k].region.shard] |= value_is_state(q->s.program->values.at[h->value]);
-    }
-    return sent;
-}
-
 plan *partition_end(partition **partition_)
 {
     partition *q = *partition_;
@@ -50,9 +35,7 @@ plan *partition_end(partition **partition_)
     number_messages(p);
     bound_order_chains(p);
     plan_trim(p);
-    bool *sent_later = find_sent_later(q);
-    plan_prioritize(p, machine_workers(q->s.machine, q->s.rank), sent_later);
-    free(sent_later);
+    plan_prioritize(q);
     for (int i = 0; i < q->locals.n; i++)
         ARRAY_FREE(&q->locals.at[i].at);
     ARRAY_FREE(&q->locals);

@@ -11,7 +11,7 @@
 
 enum {
     MOST_AXES = 3, /* of a mesh between, since all its layouts are tried */
-    ROUNDING = 64, /* see rounding */
+    ROUNDING = 64, /* an even route may cost 1 / ROUNDING more bytes, where pieces do not come out even */
     PROBES = 16    /* processes probed while searching */
 };
 
@@ -22,8 +22,8 @@ typedef struct cost {
 
 typedef struct search {
     const transfer *t;
-    bool even;    /* the route may cost no more bytes but for rounding: with sums, larger messages, and within a hop */
-    int rounding; /* 1 / rounding more bytes, where pieces do not come out even; 0: none */
+    bool in_hop; /* of two: the route may cost no byte more */
+    bool even;   /* the route may cost no more bytes but for the rounding of pieces: so for sums and larger messages */
     cost direct, best;
     int64_t probed; /* the most bytes that one of PROBES processes receives directly */
     route *found;   /* mesh NULL: none found yet */
@@ -51,10 +51,10 @@ static cost cost_of(const transfer *t)
     return most;
 }
 
-static bool is_too_many(const cost *c, reshard_part within)
+static bool is_too_many(const search *s)
 {
-    return c->messages > (within == PART_OF_TWO_HOPS ? MANY_IN_A_HOP : MANY_MESSAGES) &&
-           c->bytes / c->received < SMALL_TERM;
+    const cost *c = &s->direct;
+    return c->messages > (s->in_hop ? MANY_IN_A_HOP : MANY_MESSAGES) && c->bytes / c->received < SMALL_TERM;
 }
 
 /* ---- Meshes between ---- */
@@ -161,8 +161,8 @@ static bool lift(const trama_mesh *mesh, const trama_layout *layout, const trama
  * or where it must be even more than this most and its rounding. */
 static bool is_dearer(const search *s, const route *r, int64_t most, int n)
 {
-    const int64_t more = s->rounding ? most / s->rounding : 0;
-    return load_of_route(s->t, r, n).bytes > most + (s->even ? more : most);
+    const int64_t more = s->in_hop ? 0 : s->even ? most / ROUNDING : most;
+    return load_of_route(s->t, r, n).bytes > most + more;
 }
 
 /* Whether two hops save too few messages: less than half of them, or at even cost less than a quarter. */
@@ -272,16 +272,15 @@ static void try_finer(search *s, const trama_mesh *mesh)
 
 bool find_two_hops(const transfer *t, reshard_part within, route *found)
 {
-    const bool in_hop = within == PART_OF_TWO_HOPS;
-    search s = {.t = t, .rounding = in_hop ? 0 : ROUNDING, .found = found};
+    search s = {.t = t, .in_hop = within == PART_OF_TWO_HOPS, .found = found};
     *found = (route){0};
     bool new_terms = layout_axes(&t->to, TRAMA_PARTIAL) & ~t->kept;
     if (t->own || new_terms || t->from.mask || t->to.mask)
         return false;
     s.direct = cost_of(t);
-    if (!is_too_many(&s.direct, within))
+    if (!is_too_many(&s))
         return false;
-    s.even = in_hop || t->reduced || s.direct.bytes / s.direct.received >= SMALL_BYTES;
+    s.even = s.in_hop || t->reduced || s.direct.bytes / s.direct.received >= SMALL_BYTES;
     s.probed = s.even ? load_directly(t, PROBES).bytes : 0;
     try_mesh(&s, t->from_mesh);
     if (!t->one_mesh)

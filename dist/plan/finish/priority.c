@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "planner.h"
+
 /* µs per task and per message; flops and bytes per µs of one worker; bytes per µs of a message. */
 static const double task_costs = 5, message_costs = 20, flops_take = 2e4, bytes_take = 1e4, way_takes = 2e3;
 
@@ -138,11 +140,28 @@ static void set_priorities(const clockwork *w, plan *p, int workers)
     }
 }
 
-void plan_prioritize(plan *p, int workers, const bool *sent_later)
+/* [shard] whether it is a term of a partial state that also has terms on other ranks: a reader's plan sends it. */
+static bool *find_sent_later(const partition *q)
 {
+    bool *sent = trama_alloc((size_t)max_i64(1, q->p->shards.n));
+    for (int i = 0; i < q->p->dist_values.n; i++) {
+        const plan_dist_value *h = &q->p->dist_values.at[i];
+        bool apart = false;
+        for (int k = 0; layout_has(&h->layout, TRAMA_PARTIAL) && k < h->mesh->size; k++)
+            apart |= !is_mine(q, place_of(q, h->mesh, k));
+        for (int k = 0; apart && k < h->pieces.n; k++)
+            sent[h->pieces.at[k].region.shard] |= value_is_state(q->s.program->values.at[h->value]);
+    }
+    return sent;
+}
+
+void plan_prioritize(partition *q)
+{
+    plan *p = q->p;
     size_t steps = (size_t)max_i64(1, p->steps.n);
     clockwork w = {.p = p, .tiles = plan_number_tiles(p)};
     tile_use *uses = trama_alloc((size_t)max_i64(1, w.tiles.n) * sizeof *uses);
+    bool *sent_later = find_sent_later(q);
     w.costs = trama_alloc(3 * steps * sizeof *w.costs);
     w.since = w.costs + steps;
     w.until = w.since + steps;
@@ -159,7 +178,8 @@ void plan_prioritize(plan *p, int workers, const bool *sent_later)
         go_back(&w, uses);
         find_what_is_behind(&w);
     }
-    set_priorities(&w, p, workers);
+    set_priorities(&w, p, machine_workers(q->s.machine, q->s.rank));
+    free(sent_later);
     free(w.behind);
     free(w.sent);
     free(w.costs);

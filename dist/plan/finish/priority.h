@@ -6,12 +6,11 @@
 #ifndef PRIORITY_H
 #define PRIORITY_H
 
-#include "plan.h"
+#include "partition.h"
 
 /* Above any priority that comes from a path. */
 enum { PRIORITY_SENT = 1 << 24 };
 
-/* workers: of the plan's rank. sent_later[shard]: another plan sends the shard. */
-void plan_prioritize(plan *p, int workers, const bool *sent_later);
+void plan_prioritize(partition *q);
 
 #endif

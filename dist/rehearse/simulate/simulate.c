@@ -243,8 +243,8 @@ trama_status simulated_run(simulated *s)
     trama_status status = messages_check(s);
     if (!status)
         status = begin(s);
-    workers_choose(s);
     while (!status) {
+        workers_choose(s);
         const double flow = network_next(s->net, s->now), event = s->events.n ? s->events.at[0].key : INFINITY;
         s->now = fmin(flow, event);
         if (isinf(s->now))
@@ -253,7 +253,6 @@ trama_status simulated_run(simulated *s)
             take_event(s);
         while (flow <= s->now && network_has_ended(s->net, s->now))
             messages_flow_end(s, network_end(s->net));
-        workers_choose(s);
     }
     for (int r = 0; r < s->n_ranks && !status; r++)
         if (s->ranks[r].ended < s->runs)

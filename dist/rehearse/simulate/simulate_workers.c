@@ -181,7 +181,6 @@ void workers_end(simulated *s, int worker)
         messages_served(s, item);
     else
         simulated_finish(s, item);
-    w = &s->workers.at[worker];
     w->item = -1;
     w->ended = s->now;
     cores_idle(s, worker);
