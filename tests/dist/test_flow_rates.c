@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rates of flows that share links, against progressive filling. */
 #include <math.h>
-#include <string.h>
 
 #include "network.h"
 #include "suite.h"

@@ -53,11 +53,7 @@ static change change_of(const staged_case *s)
 /* Tries the change on a machine with a rank for each process. */
 static void try_on_ranks(change *c)
 {
-    int n = 0;
-    for (int i = 0; i < c->from_mesh->size; i++)
-        n = (int)max_i64(n, c->from_mesh->ids[i] + 1);
-    for (int i = 0; i < c->to_mesh->size; i++)
-        n = (int)max_i64(n, c->to_mesh->ids[i] + 1);
+    const int n = change_ids(c->from_mesh, c->to_mesh);
     machine *m = machine_uniform(n, 1);
     process_map *map = map_by_order(n, NULL, m);
     c->machine = m;
@@ -106,14 +102,20 @@ START_TEST(other_processes_get_what_they_want)
 }
 END_TEST
 
-static void demand_few_messages(const staged_case *s)
+static trama_reshard_cost cost_of(const change *c)
 {
-    change c = change_of(s);
     trama_reshard_plan *p = NULL;
-    ck_assert_msg(!trama_reshard_plan_create(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F32, c.shape, &p), "%s",
+    ck_assert_msg(!trama_reshard_plan_create(c->from_mesh, &c->from, c->to_mesh, &c->to, TRAMA_F32, c->shape, &p), "%s",
                   trama_error());
     trama_reshard_cost says = trama_reshard_plan_cost(p);
     trama_reshard_plan_destroy(&p);
+    return says;
+}
+
+static void demand_few_messages(const staged_case *s)
+{
+    change c = change_of(s);
+    trama_reshard_cost says = cost_of(&c);
     ck_assert_msg(says.messages <= s->messages, "%s to %s: %d messages", s->from, s->to, says.messages);
     ck_assert_msg(!s->ratio == (says.bound < 0), "%s to %s", s->from, s->to);
     ck_assert_msg(says.bound < 0 || (double)says.received <= s->ratio * (double)says.bound,
@@ -160,10 +162,7 @@ START_TEST(few_or_large_messages_cost_no_more_than_the_bound)
     };
     for (int i = 0; i < 4; i++) {
         change c = change_of(&straight[i]);
-        trama_reshard_plan *p = NULL;
-        ck_assert(!trama_reshard_plan_create(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F32, c.shape, &p));
-        trama_reshard_cost says = trama_reshard_plan_cost(p);
-        trama_reshard_plan_destroy(&p);
+        trama_reshard_cost says = cost_of(&c);
         ck_assert_int_eq(says.received, says.bound);
         ck_assert_int_eq(says.messages, straight[i].messages);
         free_change(&c);
@@ -206,18 +205,12 @@ START_TEST(sums_to_pieces_by_weight_go_by_way_of_equal_pieces)
     };
     for (size_t i = 0; i < sizeof heavy / sizeof *heavy; i++) {
         change c = change_of(&heavy[i]);
-        machine *m = machine_uniform(c.to_mesh->size, 1);
-        process_map *map = map_by_order(c.to_mesh->size, NULL, m);
         trama_reshard_plan *p = NULL;
-        c.machine = m;
-        c.map = map;
-        change_try(&c, NULL);
+        try_on_ranks(&c);
         ck_assert(!trama_reshard_plan_create(c.from_mesh, &c.from, c.to_mesh, &c.to, TRAMA_F64, c.shape, &p));
         double bytes = 8 * (double)trama_shape_count(c.shape), got = trama_reshard_plan_cost(p).received / bytes;
         ck_assert_msg(got <= heavy[i].ratio * 1.02, "case %zu: %g times the tensor", i, got);
         trama_reshard_plan_destroy(&p);
-        map_destroy(&map);
-        machine_destroy(&m);
         free_change(&c);
     }
 }

@@ -17,8 +17,8 @@ struct change {
     int max_tiles;         /* tiles; with a grain of one byte */
     int64_t staging_bytes; /* bytes; 0: the default */
     uint64_t seed;         /* of the terms */
-    bool two_levels; /* a process may receive up to twice what any one lacks, with partials 1/64 more than any one */
-    bool exact;      /* values must be equal to the bit, not to 1e-12 */
+    bool two_levels;       /* a process may receive up to twice what any one lacks, or with partials what any one may */
+    bool exact;            /* values must be equal to the bit, not to 1e-12 */
     bool collectives, nccl_sums;                       /* options of the plan */
     void (*look)(const change *c, plan *const *plans); /* at the plans [machine->n_ranks]; NULL */
     dense *result;                                     /* gets the value, which the caller frees; NULL */
@@ -37,6 +37,9 @@ typedef struct change_traffic {
  * a place of its own: each receives exactly the bytes it lacks, or with partials no more than the table. Ends the test
  * on any mistake. moved NULL or [machine->n_ranks]. */
 void change_try(const change *c, change_traffic *moved);
+
+/* 1 more than the largest id of the meshes. */
+int change_ids(const trama_mesh *a, const trama_mesh *b);
 
 /* Elements of its target box that a process does not hold in the source; by counting them. */
 int64_t change_lacking(const change *c, int position);

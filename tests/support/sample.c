@@ -62,9 +62,9 @@ static int random_size(int most, bool many, uint64_t *seed)
 }
 
 /* The target mesh; the source has the first ids of `pool`. */
-static trama_mesh *related_mesh(const trama_mesh *from, relation r, const int *pool, int n_ids, bool many,
-                                uint64_t *seed)
+static trama_mesh *related_mesh(const trama_mesh *from, relation r, const int *pool, int n_ids, uint64_t *seed)
 {
+    const bool many = n_ids == MANY_IDS;
     int ids[MANY_IDS], n = from->size;
     memcpy(ids, pool, (size_t)n_ids * sizeof *ids);
     switch (r) {
@@ -178,17 +178,6 @@ static trama_shape random_shape(bool many, uint64_t *seed)
     return shape;
 }
 
-/* 1 more than the largest id. */
-static int count_ids(const trama_mesh *a, const trama_mesh *b)
-{
-    int n = 0;
-    for (int i = 0; i < a->size; i++)
-        n = (int)max_i64(n, a->ids[i] + 1);
-    for (int i = 0; i < b->size; i++)
-        n = (int)max_i64(n, b->ids[i] + 1);
-    return n;
-}
-
 sample sample_random(const variety *v, uint64_t *seed)
 {
     const int n_ids = v->many ? MANY_IDS : MOST_IDS;
@@ -198,8 +187,8 @@ sample sample_random(const variety *v, uint64_t *seed)
         pool[i] = i;
     shuffle(pool, random_below(seed, 2) ? n_ids : most + 8, seed); /* few ids, or any */
     s.from = random_mesh(pool, most, seed);
-    s.to = related_mesh(s.from, s.relation, pool, n_ids, v->many, seed);
-    int ids = count_ids(s.from, s.to), ranks = v->one_place_each ? ids : 1 + random_below(seed, 8);
+    s.to = related_mesh(s.from, s.relation, pool, n_ids, seed);
+    int ids = change_ids(s.from, s.to), ranks = v->one_place_each ? ids : 1 + random_below(seed, 8);
     s.machine = simulation_machine(ranks, v->one_place_each ? 1 : 1 + random_below(seed, 3), 2);
     s.map = map_by_order(ids, NULL, s.machine);
     s.c = (change){.from_mesh = s.from, .to_mesh = s.to, .shape = random_shape(v->many, seed), .two_levels = v->many};

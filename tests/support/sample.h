@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of layout by chance: meshes of up to 64 processes and 4 axes, or of many, weighted, masked, partial, one
- * inside, across or beside the other, tensors of up to 1,200 elements that divide by nothing. Equal seeds give equal
- * samples. */
+ * inside, across or beside the other, tensors of up to 1,200 elements, or 4,800, that divide by nothing. Equal seeds
+ * give equal samples. */
 #ifndef SAMPLE_H
 #define SAMPLE_H
 
