@@ -15,14 +15,14 @@ typedef struct indexing {
     bool in_order; /* the index is never split */
 } indexing;
 
-static void add_dims(trama_rule *rule, unsigned tensors, int64_t extent, bool whole)
+static rule_factor *add_dims(trama_rule *rule, unsigned tensors, int64_t extent)
 {
     int f = rule_add_factor(rule, extent);
     rule->factor[f].reduce = TRAMA_SUM;
-    rule->factor[f].whole = whole;
     for (int t = 0; t < rule->n_in + rule->n_out; t++)
         if (tensors >> t & 1)
             rule_add_dim(&rule->tensor[t], f);
+    return &rule->factor[f];
 }
 
 /* The operand whose shape differs from that of the rule; -1 where all agree. */
@@ -53,14 +53,20 @@ static trama_status indexed_infer(trama_rule *rule, const trama_node *node, inde
         return trama_fail(node->where, TRAMA_E_SHAPE, "%s of %s: the index %s has %d dims; %s", node->op->name, x->name,
                           index->name, at->ndim,
                           how.along ? "it needs those of the tensor" : "the result has too many");
+    const bool makes_all = how.full >> rule->n_in; /* a result has the indexed dim: work is its lines and the index's */
     for (int d = 0; d < full->ndim; d++) {
         if (d != axis) {
-            add_dims(rule, how.full | how.part | (how.along ? INDEX : 0), full->dim[d], false);
+            add_dims(rule, how.full | how.part | (how.along ? INDEX : 0), full->dim[d]);
             continue;
         }
-        add_dims(rule, how.full, full->dim[d], false);
-        for (int i = how.along ? d : 0; i < (how.along ? d + 1 : at->ndim); i++)
-            add_dims(rule, how.part | INDEX, at->dim[i], how.in_order);
+        rule_factor *lines = add_dims(rule, how.full, full->dim[d]);
+        lines->addend = makes_all;
+        lines->no_work = !makes_all;
+        for (int i = how.along ? d : 0; i < (how.along ? d + 1 : at->ndim); i++) {
+            rule_factor *index_dim = add_dims(rule, how.part | INDEX, at->dim[i]);
+            index_dim->addend = makes_all ? 2 : 0;
+            index_dim->whole = how.in_order;
+        }
     }
     const int odd = odd_operand(rule, node);
     if (odd < 0)

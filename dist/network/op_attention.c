@@ -138,8 +138,8 @@ trama_status attention_infer(trama_rule *rule, const trama_node *node)
         const trama_shape *q = &node->in[0]->shape, *k = &node->in[1]->shape, *v = &node->in[2]->shape;
         divide_heads(rule, q->dim[q->ndim - 3], k->dim[k->ndim - 3], q->ndim - 3, k->ndim - 3);
         rule->factor[(int)rule->tensor[0].dim[q->ndim - 2].factor[0]].cut_last = true;
-        rule->factor[(int)rule->tensor[0].dim[q->ndim - 1].factor[0]].adds_work = true;
-        rule->factor[(int)rule->tensor[2].dim[v->ndim - 1].factor[0]].adds_work = true;
+        rule->factor[(int)rule->tensor[0].dim[q->ndim - 1].factor[0]].addend = 1;
+        rule->factor[(int)rule->tensor[2].dim[v->ndim - 1].factor[0]].addend = 2;
         /* Halves would be rounded at each turn. */
         rule->factor[(int)rule->tensor[1].dim[k->ndim - 2].factor[0]].in_turn =
             node->in[0]->dtype == TRAMA_F32 || node->in[0]->dtype == TRAMA_F64;

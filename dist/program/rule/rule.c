@@ -188,15 +188,18 @@ int rule_dim_of(const trama_rule *rule, int t, int factor)
 
 double rule_points(const trama_rule *rule, const double *extent)
 {
-    double product = 1, sum = 0;
+    double product = 1, addend[RULE_MAX_ADDENDS + 1] = {0}, sum = 0;
     bool adds = false;
     for (int f = 0; f < rule->n_factors; f++)
-        if (rule->factor[f].adds_work) {
+        if (rule->factor[f].addend) {
             adds = true;
-            sum += extent[f];
-        } else if (!rule->factor[f].no_work) {
-            product *= extent[f];
+            addend[(int)rule->factor[f].addend] = 1;
         }
+    for (int f = 0; f < rule->n_factors; f++)
+        if (!rule->factor[f].no_work)
+            *(rule->factor[f].addend ? &addend[(int)rule->factor[f].addend] : &product) *= extent[f];
+    for (int a = 1; a <= RULE_MAX_ADDENDS; a++)
+        sum += addend[a];
     return adds ? product * sum : product;
 }
 

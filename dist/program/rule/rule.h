@@ -8,14 +8,15 @@
 #include "trama_layout.h"
 #include "trama_op.h"
 
-enum { RULE_MAX_FACTORS = 3 * TRAMA_MAX_NDIM, RULE_MAX_TENSORS = 10 };
+enum { RULE_MAX_FACTORS = 3 * TRAMA_MAX_NDIM, RULE_MAX_TENSORS = 10, RULE_MAX_ADDENDS = 2 };
 
 typedef struct rule_factor {
     int64_t extent;      /* TRAMA_ANY until fed */
     bool whole;          /* must not be split */
     bool cut_last;       /* its parts take unequal work: tiles are cut along it where no other dim serves */
     bool no_work;        /* the result has the operand's elements by other factors: work does not count this one */
-    bool adds_work;      /* of such factors work counts the sum of the extents, and of others the product */
+    signed char addend;  /* of work, which is the product of the extents: one factor is a sum of products, and this
+                            extent is of the product with that number, from 1; 0: of none */
     bool in_turn;        /* calls may take its parts one after the other: each goes on from the results that lack it */
     trama_reduce reduce; /* how terms combine where no result has the factor */
 } rule_factor;
