@@ -1,18 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compute steps: tiles, operands and calls of the ops that run as one task. */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "planner.h"
 
-enum { MAX_STEP_OPERANDS = 120 }; /* fuse.c keeps groups below it */
+enum {
+    MAX_STEP_OPERANDS = 120, /* fuse.c keeps groups below it */
+    LARGE_GRAINS = 16,       /* of bytes: an operand that workers share */
+    CACHE_LINE = 64
+};
 
-/* Work of one piece of a result of the leader, to decide how many tiles it is worth. */
-static double piece_work(const compute_group *g, int t, const box *out, int position)
+/* What a piece of a result of the leader is worth. A sum of many rows reads much and writes little, so a large operand
+ * counts, too: half, since a binary op reads twice what it writes. A smaller one is read before a second worker wakes,
+ * and tiles below a cache line would read the same lines. */
+static plan_worth piece_worth(const compute_group *g, int t, const plan_local_box *piece, trama_dtype dtype)
 {
     const trama_node *node = g->nodes.at[0];
-    factor_ranges r = factor_ranges_of(g, node, position, t, out);
-    return factor_points(g->q->s.rules[node->id], &r) * node->op->flops;
+    const trama_rule *rule = g->q->s.rules[node->id];
+    const box *out = &piece->region.box;
+    factor_ranges r = factor_ranges_of(g, node, piece->position, t, out);
+    const double points = factor_points(rule, &r), grain = (double)g->q->s.options.grain_bytes;
+    plan_worth worth = {.bytes = (double)box_count(out) * (double)trama_dtype_size(dtype),
+                        .flops = points * node->op->flops};
+    const double most = worth.bytes / CACHE_LINE * grain;
+    for (int i = 0; i < rule->n_in; i++) {
+        const box whole = partition_whole(g->q, node->in[i]->id), b = factor_box(rule, i, &r, &whole);
+        const double used = node->op->shape_only >> i & 1 ? 0 : fmin((double)box_count(&b), points);
+        const double bytes = used * (double)trama_dtype_size(node->in[i]->dtype);
+        worth.bytes = fmax(worth.bytes, bytes < LARGE_GRAINS * grain ? 0 : fmin(bytes / 2, most));
+    }
+    return worth;
 }
 
 /* Cuts a result, tensor t of the leader's rule, into tiles. One of several terms is cut into the parts that are sent
@@ -24,8 +43,7 @@ static void result_cut(const compute_group *g, const plan_dist_value *h, const p
     const box *b = &piece->region.box;
     const trama_rule *rule = g->q->s.rules[g->leader];
     int terms = axes_size(g->mesh, layout_axes(&h->layout, TRAMA_PARTIAL));
-    *parts =
-        partition_worth(g->q, b, dtype, piece->place, pieces_on(h, piece->place), piece_work(g, t, b, piece->position));
+    *parts = partition_parts(g->q, piece->place, pieces_on(h, piece->place), piece_worth(g, t, piece, dtype));
     *dim = cut_dim_of(rule, t, b, *parts);
     *parts = *dim < 0 ? 1 : (int)max_i64(1, min_i64(*parts, b->n[*dim]));
     if (terms > 1 && *parts == 1 && turns_cut(g, piece, t, dim, parts))

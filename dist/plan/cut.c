@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many tiles a box is worth, and along which dim it is cut into them. */
+#include <math.h>
+
 #include "planner.h"
 #include "thresholds.h"
 
@@ -9,14 +11,12 @@ int64_t partition_most_tiles(const partition *q, int place, int pieces)
     return max_i64(1, most / max_i64(1, pieces));
 }
 
-int partition_worth(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work)
+int partition_parts(const partition *q, int place, int pieces, plan_worth worth)
 {
-    const int64_t most = partition_most_tiles(q, place, pieces);
-    double bytes = (double)box_count(b) * (double)trama_dtype_size(dtype);
-    double worth = bytes / (double)max_i64(1, q->s.options.grain_bytes);
-    double by_work = work / (double)max_i64(1, q->s.options.grain_flops);
-    worth = by_work > worth ? by_work : worth;
-    return (int)max_i64(1, worth < (double)most ? (int64_t)worth : most);
+    const double most = (double)partition_most_tiles(q, place, pieces);
+    const double by_bytes = worth.bytes / (double)max_i64(1, q->s.options.grain_bytes),
+                 by_flops = worth.flops / (double)max_i64(1, q->s.options.grain_flops);
+    return (int)fmax(1, fmin(fmax(by_bytes, by_flops), most));
 }
 
 void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, int *cut_dim,
@@ -27,7 +27,8 @@ void partition_cut(const partition *q, const box *b, trama_dtype dtype, int plac
         if (b->n[d] > b->n[dim])
             dim = d;
     *cut_dim = b->ndim ? dim : -1;
-    *cut_parts = b->ndim ? (int)max_i64(1, min_i64(partition_worth(q, b, dtype, place, pieces, 0), b->n[dim])) : 1;
+    const plan_worth worth = {.bytes = (double)box_count(b) * (double)trama_dtype_size(dtype)};
+    *cut_parts = b->ndim ? (int)max_i64(1, min_i64(partition_parts(q, place, pieces, worth), b->n[dim])) : 1;
 }
 
 int partition_sum_tiles(const partition *q, int64_t bytes)

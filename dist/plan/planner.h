@@ -82,8 +82,11 @@ int pieces_on(const plan_dist_value *h, int place);
 /* The most tiles of a shard: those of its place, divided by the `pieces` there. */
 int64_t partition_most_tiles(const partition *q, int place, int pieces);
 
-/* The tiles that a box is worth: by its bytes, or `work` flops, and the grain; at most partition_most_tiles. */
-int partition_worth(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, double work);
+/* The tiles that bytes or flops are worth, by the grain; at most partition_most_tiles. */
+typedef struct plan_worth {
+    double bytes, flops;
+} plan_worth;
+int partition_parts(const partition *q, int place, int pieces, plan_worth worth);
 
 /* Cuts a shard along its longest dim into as many tiles as it is worth. */
 void partition_cut(const partition *q, const box *b, trama_dtype dtype, int place, int pieces, int *cut_dim,

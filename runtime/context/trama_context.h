@@ -49,7 +49,7 @@ typedef struct trama_config {
     int max_tiles;
 
     int64_t grain_flops; /* least work worth one task; 0: 2e6 flop */
-    int64_t grain_bytes; /* least bytes worth one task; 0: 64 KiB */
+    int64_t grain_bytes; /* least bytes of a result, or half of an operand of 16 times these, worth one task; 0: 64 KiB */
 
     /* Most bytes of staging buffers that one change of layout has on a place, TRAMA_STAGING_BYTES; 0: 64 MiB. Each term
      * of a sum may take 128 bytes more. Larger messages are cut, or are sent from and received in the tensors. */

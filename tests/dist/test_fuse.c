@@ -1,74 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fusion, tiles and lanes: what the steps of a plan look like. Values are compared in test_train.c and test_random.c.
+/* Fusion: what the steps of a plan look like. Values are compared in test_train.c and test_random.c.
  */
 #include <check.h>
 
-#include "pair.h"
+#include "one_place.h"
 #include "suite.h"
 #include "trama_op_define.h"
-#include "trama_ops.h"
-
-static trama_program *p;
-static trama_mesh *mesh;
-static trama_value *x, *w, *row;
-static simulation *s;
-static machine *table;
-static pair both;
-static bool on_gpu; /* where plan_of runs */
-
-static const trama_init init = {-1, 1, 1, 1};
-static const plan_options coarse = {.grain_flops = 1 << 30, .grain_bytes = 1 << 30},
-                          fine = {.grain_flops = 1, .grain_bytes = 1};
-
-static void set_up(void)
-{
-    on_gpu = false;
-    p = trama_program_create();
-    mesh = trama_mesh_create("2");
-    x = trama_input(p, "x", TRAMA_F64, TRAMA_SHAPE(12, 8));
-    w = trama_parameter(p, "w", TRAMA_F64, TRAMA_SHAPE(8, 8), &init);
-    row = trama_parameter(p, "row", TRAMA_F64, TRAMA_SHAPE(8), &init);
-}
-
-static void drop_run(void)
-{
-    if (s)
-        pair_free(&both);
-    s = NULL;
-    machine_destroy(&table);
-}
-
-static void tear_down(void)
-{
-    drop_run();
-    trama_mesh_destroy(&mesh);
-    trama_program_destroy(&p);
-}
-
-/* Runs a target of these values on one rank of one place; its plan. */
-static const plan *plan_of(int workers, const plan_options *options, int n, trama_value *const *values)
-{
-    char name[] = {(char)('a' + p->targets.n), 0};
-    dense data = dense_random(x->shape, 1, -1, 1, false);
-    trama_target *t = trama_target_at(TRAMA_HERE, p, name, n, values);
-    drop_run();
-    table = machine_uniform(1, workers);
-    table->places[0].gpu = on_gpu;
-    both = pair_new(p, table, &(simulation_options){.plan = *options}, "fusion");
-    s = both.many;
-    pair_feed(&both, x, &data);
-    pair_run(&both, t, 1e-12);
-    dense_free(&data);
-    return simulation_plan(s, 0);
-}
-#define PLAN(workers, options, ...)                                                                                    \
-    plan_of(workers, options, sizeof((trama_value *[]){__VA_ARGS__}) / sizeof(trama_value *),                          \
-            (trama_value *[]){__VA_ARGS__})
-
-static int computes(const plan *plan_)
-{
-    return plan_count(plan_).computes;
-}
 
 static int calls(const plan *plan_)
 {
@@ -81,15 +18,6 @@ static int shards(const plan *plan_, shard_source source)
     for (int i = 0; i < plan_->shards.n; i++)
         n += plan_->shards.at[i].source == source;
     return n;
-}
-
-/* Bit i: worker i has a step of its own. */
-static int lanes_used(const plan *plan_)
-{
-    int lanes = 0;
-    for (int i = 0; i < plan_->steps.n; i++)
-        lanes |= plan_->steps.at[i].lane >= 0 ? 1 << plan_->steps.at[i].lane : 0;
-    return lanes;
 }
 
 START_TEST(numbers_in_an_expression_cost_no_task_and_no_pass)
@@ -185,53 +113,12 @@ START_TEST(what_is_not_there_yet_keeps_an_op_out_of_the_group)
 }
 END_TEST
 
-/* Fine grain: as many tiles as workers, rows of the result, each on a worker of its own. */
-START_TEST(a_product_is_cut_into_as_many_tiles_as_a_place_has_workers)
-{
-    const plan *got = PLAN(3, &fine, trama_matmul(x, w));
-    ck_assert_int_eq(computes(got), 3);
-    double flops = 0;
-    for (int i = 0; i < got->steps.n; i++)
-        flops += got->steps.at[i].flops;
-    ck_assert_int_eq(lanes_used(got), 7);
-    ck_assert_double_eq(flops, 2.0 * 12 * 8 * 8);
-}
-END_TEST
-
-START_TEST(ways_fix_the_number_of_tiles_and_coarse_grain_leaves_one)
-{
-    plan_options two = fine;
-    two.max_tiles = 2;
-    trama_value *y = trama_matmul(x, w);
-    ck_assert_int_eq(computes(PLAN(3, &two, y)), 2);
-    ck_assert_int_eq(computes(PLAN(3, &fine, y)), 3);
-    ck_assert_int_eq(computes(PLAN(3, &coarse, y)), 1);
-}
-END_TEST
-
-/* The tiles of a reduced dim would each hold a part of the sum: a contraction is never cut. */
-START_TEST(a_sum_of_everything_is_one_step)
-{
-    const plan *got = PLAN(4, &fine, trama_sum(x));
-    ck_assert_int_eq(computes(got), 1);
-}
-END_TEST
-
 START_TEST(processes_that_share_a_place_compute_equal_boxes_once)
 {
     trama_shard(x, mesh, "R");
     const plan *got = PLAN(1, &coarse, trama_neg(x));
     ck_assert_int_eq(computes(got), 1);
     ck_assert_int_eq(shards(got, SHARD_OWN), 1);
-}
-END_TEST
-
-START_TEST(unequal_boxes_on_one_place_share_its_workers)
-{
-    trama_shard(x, mesh, "S(0)");
-    const plan *got = PLAN(4, &fine, trama_neg(x));
-    ck_assert_int_eq(computes(got), 4); /* two of each process */
-    ck_assert_int_eq(lanes_used(got), 15);
 }
 END_TEST
 
@@ -409,11 +296,7 @@ int main(void)
         an_update_waits_for_a_product_whose_tiles_read_all_of_the_state,
         an_update_waits_for_who_reads_the_state_in_between,
         what_is_not_there_yet_keeps_an_op_out_of_the_group,
-        a_product_is_cut_into_as_many_tiles_as_a_place_has_workers,
-        ways_fix_the_number_of_tiles_and_coarse_grain_leaves_one,
-        a_sum_of_everything_is_one_step,
         processes_that_share_a_place_compute_equal_boxes_once,
-        unequal_boxes_on_one_place_share_its_workers,
         planning_twice_gives_the_same_plan,
         a_product_is_computed_into_the_state_that_it_is_subtracted_from,
         a_gpu_adds_no_product_whose_factor_is_an_operand,
