@@ -101,6 +101,49 @@ START_TEST(what_is_sent_goes_before_what_is_not)
 }
 END_TEST
 
+/* A message of these elements takes longer than their copies and sums, and a product longer than both. */
+START_TEST(of_what_is_sent_moves_go_before_computations)
+{
+    mlp_job j = job_new("dp=4");
+    const plan *p = simulation_plan(j.s, 1);
+    int least_move = INT32_MAX, most_compute = 0;
+    for (int k = 0; k < p->steps.n; k++) {
+        const plan_step *s = &p->steps.at[k];
+        const bool moves = s->kind == STEP_COPY || s->kind == STEP_REDUCE;
+        if (moves && s->priority >= PRIORITY_SENT)
+            least_move = s->priority < least_move ? s->priority : least_move;
+        if (s->kind == STEP_COMPUTE)
+            most_compute = s->priority > most_compute ? s->priority : most_compute;
+    }
+    ck_assert_int_gt(most_compute, PRIORITY_SENT);
+    ck_assert_int_lt(most_compute, PRIORITY_MOVED);
+    ck_assert_int_ge(least_move, PRIORITY_MOVED);
+    ck_assert_int_lt(least_move, INT32_MAX);
+    mlp_job_free(&j);
+}
+END_TEST
+
+/* Layers of equal size: their messages take equally long, and the next run needs the first layer first. */
+START_TEST(the_state_that_the_next_run_needs_first_is_sent_first)
+{
+    static const int equal[] = {200, 200, 200, 200};
+    mlp_job j = mlp_job_new(mlp_new("dp=2", 3, equal, "sgd"), 0, 1, &(plan_options){.max_tiles = 1});
+    mlp_job_step(&j, 18, 1);
+    const plan *p = simulation_plan(j.s, 0);
+    int n = 0, last = 0;
+    for (int k = 0; k < p->steps.n; k++) { /* the gradient of the last layer comes first */
+        const plan_step *s = &p->steps.at[k];
+        if (s->kind != STEP_SEND || plan_region_bytes(p, &plan_step_operand(p, s, 0)->region) < 200 * 200)
+            continue;
+        ck_assert_msg(s->priority > last, "step %d: %d after %d", k, s->priority, last);
+        last = s->priority;
+        n++;
+    }
+    ck_assert_int_eq(n, 3);
+    mlp_job_free(&j);
+}
+END_TEST
+
 enum { CHAIN = 12, BESIDE = 30 };
 
 typedef struct job {
@@ -211,6 +254,8 @@ int main(void)
 {
     const TTest *tests[] = {
         what_is_sent_goes_before_what_is_not,
+        of_what_is_sent_moves_go_before_computations,
+        the_state_that_the_next_run_needs_first_is_sent_first,
         where_all_work_is_one_worker_s_the_plan_s_order_stands,
         a_chain_that_is_longer_than_the_rest_takes_goes_first,
         a_lone_step_has_nothing_to_go_before,
