@@ -6,12 +6,14 @@
 #include "exchange.h"
 #include "thresholds.h"
 
+enum { MAX_SEAMS = 64 };
+
 typedef struct seams {
     int n;   /* source boxes that meet the target box */
     int dim; /* the dim along which they differ, -1: none so far, -2: several */
     box first;
     int at[TRAMA_MAX_AXES]; /* the coordinate of the first */
-    int64_t lo[MAX_TILES + 1], length[MAX_TILES + 1];
+    int64_t lo[MAX_SEAMS + 1], length[MAX_SEAMS + 1];
 } seams;
 
 static void visit_seam(void *arg, const box *piece, const int *coordinate)
@@ -28,7 +30,7 @@ static void visit_seam(void *arg, const box *piece, const int *coordinate)
         s->lo[0] = s->first.lo[s->dim];
         s->length[0] = s->first.n[s->dim];
     }
-    if (s->n <= MAX_TILES && s->dim >= 0) {
+    if (s->n <= MAX_SEAMS && s->dim >= 0) {
         s->lo[s->n] = piece->lo[s->dim];
         s->length[s->n] = piece->n[s->dim];
     }
@@ -58,8 +60,26 @@ static void cut_parts(const exchange *x, const plan_local_box *t, int pieces, co
     }
 }
 
-/* Cuts a target shard into tiles as messages arrive, so that these need no unpacking; else as any shard is cut. Returns
- * whether each tile is the box of one source. */
+/* The most tiles of which each begins with a source box, each of as many boxes as the others; 0: none. */
+static int tiles_at_seams(const seams *s, const box *b)
+{
+    int tiles = (int)min_i64(s->n, MAX_TILES);
+    while (s->n % tiles)
+        tiles--;
+    for (int i = 0; i < tiles; i++) {
+        const int first = i * (s->n / tiles), last = first + s->n / tiles - 1;
+        const int64_t from = max_i64(s->lo[first], b->lo[s->dim]),
+                      to = min_i64(s->lo[last] + s->length[last], b->lo[s->dim] + b->n[s->dim]);
+        int64_t lo, length;
+        piece_of(b->n[s->dim], tiles, i, &lo, &length);
+        if (b->lo[s->dim] + lo != from || to - from != length)
+            return 0;
+    }
+    return tiles;
+}
+
+/* Cuts a target shard into tiles as messages arrive, so that these need no unpacking, or those of one tile do not wait
+ * for others; else as any shard is cut. Returns whether each tile is the box of one source. */
 static bool target_cut(const exchange *x, const plan_local_box *t, int pieces, int *dim, int *parts)
 {
     const box *b = &t->region.box;
@@ -78,18 +98,12 @@ static bool target_cut(const exchange *x, const plan_local_box *t, int pieces, i
         group_free(&g);
         return false;
     }
-    if (s.dim < 0 || s.n > MAX_TILES || x->t.reduced)
+    const int tiles = s.dim < 0 || s.n > MAX_SEAMS || x->t.reduced ? 0 : tiles_at_seams(&s, b);
+    if (tiles < 2)
         return false;
-    for (int i = 0; i < s.n; i++) {
-        int64_t lo, length, from_lo = max_i64(s.lo[i], b->lo[s.dim]);
-        int64_t to = min_i64(s.lo[i] + s.length[i], b->lo[s.dim] + b->n[s.dim]);
-        piece_of(b->n[s.dim], s.n, i, &lo, &length);
-        if (b->lo[s.dim] + lo != from_lo || to - from_lo != length)
-            return false;
-    }
     *dim = s.dim;
-    *parts = s.n;
-    return true;
+    *parts = tiles;
+    return tiles == s.n;
 }
 
 /* Whether a target piece is a part of a source piece on its place, so that it needs no buffer. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of many large terms, which exceed the staging buffer: their terms go in turns, so that messages stay large; and
- * messages in the same tiles share the steps that order or copy them. Values are checked by change_try. */
+ * messages in the same tiles share the steps that order or copy them, and few wait for each other. Values are checked
+ * by change_try. */
 #include <check.h>
 
 #include "change.h"
@@ -155,6 +156,48 @@ START_TEST(turns_are_right_wherever_processes_are)
 }
 END_TEST
 
+/* Those of two processes in each tile: the copies of one wait for no other's. */
+static void has_tiles_of_columns(const change *c, plan *const *plans)
+{
+    for (int r = 0; r < c->machine->n_ranks; r++) {
+        int n = 0;
+        for (int i = 0; i < plans[r]->shards.n; i++) {
+            const plan_shard *s = &plans[r]->shards.at[i];
+            n += s->source == SHARD_OWN && s->cut_dim == 1 && s->cut_parts == 8 && box_count(&s->box) == 64 * 48;
+        }
+        ck_assert_int_eq(n, 1);
+    }
+}
+
+static void try_columns(trama_shape shape, void (*look)(const change *c, plan *const *plans))
+{
+    trama_mesh *a = trama_mesh_create("16");
+    machine *m = machine_uniform(16, 1);
+    process_map *map = map_by_order(a->size, NULL, m);
+    change c = {.from_mesh = a,
+                .to_mesh = a,
+                .from = layout_uniform(a, TRAMA_REPLICATE),
+                .to = layout_uniform(a, TRAMA_REPLICATE),
+                .shape = shape,
+                .machine = m,
+                .map = map,
+                .max_tiles = 1,
+                .seed = 7,
+                .look = look};
+    ck_assert_msg(!trama_layout_parse(a, 2, "S(1)", &c.from), "%s", trama_error());
+    change_try(&c, NULL);
+    map_destroy(&map);
+    machine_destroy(&m);
+    trama_mesh_destroy(&a);
+}
+
+START_TEST(columns_of_16_processes_arrive_in_8_tiles)
+{
+    try_columns(TRAMA_SHAPE(64, 48), has_tiles_of_columns);
+    try_columns(TRAMA_SHAPE(64, 47), NULL); /* the seams are not those of equal tiles */
+}
+END_TEST
+
 int main(void)
 {
     const TTest *tests[] = {
@@ -163,6 +206,7 @@ int main(void)
         messages_in_one_tile_share_their_orders,
         messages_in_several_tiles_share_the_orders_of_whole_shards,
         workers_share_the_sum_of_a_slice,
+        columns_of_16_processes_arrive_in_8_tiles,
         small_messages_are_unpacked_by_one_step,
         turns_are_right_wherever_processes_are,
     };
