@@ -10,7 +10,7 @@
 static bool is_read_later(const partition_wish *wish, const trama_node *node, const trama_value *v)
 {
     return (v->kind == VALUE_RESULT && wish->kept[v->id]) ||
-           wish->last_read[v->id] > read_order(wish->leader, node->id);
+           wish->last_read[v->id] > read_order(wish->turn, node->id);
 }
 
 /* ---- Values that lie in a buffer ---- */

@@ -8,6 +8,7 @@
 
 #include "choose.h"
 #include "fuse.h"
+#include "group_order.h"
 #include "planner.h"
 #include "priority.h"
 
@@ -316,7 +317,7 @@ static bool is_there(const partition *q, const trama_node *node)
     return true;
 }
 
-static int64_t *find_last_reads(const trama_program *p, const bool *needed, const int *leader)
+static int64_t *find_last_reads(const trama_program *p, const bool *needed, const int *turn)
 {
     int64_t *last = trama_alloc((size_t)max_i64(1, p->values.n) * sizeof *last);
     memset(last, -1, (size_t)p->values.n * sizeof *last);
@@ -324,7 +325,7 @@ static int64_t *find_last_reads(const trama_program *p, const bool *needed, cons
         const trama_node *node = p->nodes.at[i];
         for (int t = 0; needed[i] && t < node->op->n_in; t++)
             if (!(node->op->shape_only >> t & 1))
-                last[node->in[t]->id] = max_i64(last[node->in[t]->id], read_order(leader, i));
+                last[node->in[t]->id] = max_i64(last[node->in[t]->id], read_order(turn, i));
     }
     return last;
 }
@@ -332,8 +333,10 @@ static int64_t *find_last_reads(const trama_program *p, const bool *needed, cons
 void partition_run(partition *q, const bool *needed, const int *leader, const bool *kept)
 {
     const trama_program *p = q->s.program;
-    int64_t *last_read = find_last_reads(p, needed, leader);
-    partition_wish wish = {needed, kept, leader, last_read};
+    bool *large = partition_large_states(q);
+    group_order order = group_order_find(p, needed, leader, kept, large);
+    int64_t *last_read = find_last_reads(p, needed, order.turn);
+    partition_wish wish = {needed, kept, order.turn, last_read};
     bool *internal = fuse_internal(p, needed, kept, q->s.l, leader);
     int *last = trama_alloc((size_t)p->nodes.n * sizeof *last); /* of each group */
     q->bucket = trama_alloc((size_t)p->values.n * sizeof *q->bucket);
@@ -342,9 +345,10 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     for (int i = 0; i < p->nodes.n; i++)
         if (needed[i])
             last[leader[i]] = i;
-    for (int i = 0; i < p->nodes.n && !memory_is_short(); i++) {
+    for (int t = 0; t < order.n && !memory_is_short(); t++) {
+        const int i = order.leaders[t];
         const trama_node *node = p->nodes.at[i];
-        if (!needed[i] || leader[i] != i || is_there(q, node))
+        if (is_there(q, node))
             continue;
         if (node->op->alias) {
             number_buckets(q, 1, &node);
@@ -378,6 +382,8 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
         free(q->op[i]);
     free(q->op);
     q->op = NULL;
+    group_order_free(&order);
+    free(large);
     free(last);
     free(last_read);
     free(internal);

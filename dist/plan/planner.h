@@ -76,6 +76,10 @@ int term_of(const trama_mesh *mesh, const trama_layout *layout, int position);
 void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *layout, const box *whole,
                       plan_dist_value *dist_value);
 
+/* [value id] States of which a process holds an eighth of the least bytes of an arena (8 MiB): their gradients should
+ * not live long. The caller frees it. */
+bool *partition_large_states(const partition *q);
+
 /* Pieces of the distributed value on a place. */
 int pieces_on(const plan_dist_value *h, int place);
 
@@ -133,14 +137,14 @@ const plan_local_box *find_piece(const plan_dist_value *h, int place, const box 
 /* The arguments of partition_run. */
 typedef struct partition_wish {
     const bool *needed, *kept;
-    const int *leader;
+    const int *turn;          /* [node id] of its group, as group_order has it */
     const int64_t *last_read; /* [value id] the order (read_order) of the last node that reads it; -1: none does */
 } partition_wish;
 
 /* Where a node stands among those that run: groups one behind the other, then the nodes of a group. */
-static inline int64_t read_order(const int *leader, int node)
+static inline int64_t read_order(const int *turn, int node)
 {
-    return (int64_t)leader[node] << 32 | node;
+    return (int64_t)turn[node] << 32 | node;
 }
 
 /* copy_on_overwrite.c: copies values that an updating node overwrites though they are read later. install_old_copies

@@ -15,7 +15,7 @@
 enum {
     SLACK = 8,            /* times the workers of the rank: steps from the last use of a tenant to the next tenant */
     MOST_BY_SIZE = 4096,  /* tenants: more of them are placed in the order of time, which is fast */
-    LEAST_TENANT = 4096,  /* bytes: smaller buffers have memory of their own */
+    TENANT_SHARE = 1024,  /* of the least bytes of an arena: smaller buffers have memory of their own */
     LEAST_SAVED_SHARE = 8 /* an arena saves at least this share of its tenants' bytes */
 };
 
@@ -42,6 +42,7 @@ typedef struct arena_pass {
     tenant_list named;    /* in the last order */
     ARRAY(int) opening;   /* messages that are used first in the staging buffer that they lie in */
     int slack;            /* steps */
+    int64_t least;        /* bytes of an arena */
     int *least_exchanges; /* [steps] exchanges that there are at all steps from this one on */
 } arena_pass;
 
@@ -57,19 +58,21 @@ static int *find_least_exchanges(const plan *p)
 }
 
 /* An arena has no span. */
-static bool can_move(const plan *p, const shard_spans *s, int shard, int place)
+static bool can_move(const arena_pass *a, const shard_spans *s, int shard, int place)
 {
+    const plan *p = a->q->p;
     const plan_shard *at = &p->shards.at[shard];
     return at->reuses < 0 && at->source != SHARD_ARENA && at->place == place && has_buffer(p, at) && !s->fixed[shard] &&
-           plan_shard_bytes(at) >= LEAST_TENANT;
+           plan_shard_bytes(at) >= a->least / TENANT_SHARE;
 }
 
 /* Of all buffers of a place that may lie in arenas. */
-static int64_t tenant_bytes(const plan *p, const shard_spans *s, int place)
+static int64_t tenant_bytes(const arena_pass *a, const shard_spans *s, int place)
 {
+    const plan *p = a->q->p;
     int64_t bytes = 0;
     for (int i = 0; i < p->shards.n; i++)
-        if (can_move(p, s, i, place))
+        if (can_move(a, s, i, place))
             bytes += plan_shard_bytes(&p->shards.at[i]);
     return bytes;
 }
@@ -80,7 +83,7 @@ static void find_tenants(arena_pass *a, const shard_spans *s, int place, bool sh
     const plan *p = a->q->p;
     int *number = new_numbers(p->shards.n);
     for (int i = 0; i < p->shards.n; i++)
-        if (p->shards.at[i].shared == shared && can_move(p, s, i, place)) {
+        if (p->shards.at[i].shared == shared && can_move(a, s, i, place)) {
             number[i] = a->tenants.n;
             *ARRAY_PUSH(&a->tenants) = (tenant){.shard = i,
                                                 .first = s->first[i],
@@ -403,11 +406,12 @@ static void pack_place(arena_pass *a, const shard_spans *s, int place, bool shar
 static void pack_places(partition *q, const shard_spans *s, int64_t least)
 {
     arena_pass a = {.q = q,
+                    .least = least,
                     .slack = SLACK * machine_workers(q->s.machine, q->s.rank),
                     .least_exchanges = find_least_exchanges(q->p)};
     find_opening(&a);
     for (int i = 0; i < q->p->footprint.n; i++)
-        if (q->p->footprint.at[i].bytes >= least && !plan_on_gpu(q->p, i) && tenant_bytes(q->p, s, i) >= least)
+        if (q->p->footprint.at[i].bytes >= least && !plan_on_gpu(q->p, i) && tenant_bytes(&a, s, i) >= least)
             for (int shared = 0; shared < 2; shared++)
                 pack_place(&a, s, i, shared);
     insert_orders(&a);
