@@ -44,6 +44,9 @@ static void result_cut(const compute_group *g, const plan_dist_value *h, const p
     const trama_rule *rule = g->q->s.rules[g->leader];
     int terms = axes_size(g->mesh, layout_axes(&h->layout, TRAMA_PARTIAL));
     *parts = partition_parts(g->q, piece->place, pieces_on(h, piece->place), piece_worth(g, t, piece, dtype));
+    int factor;
+    if (summed_parts(g, piece, &factor) > 1) /* one step writes it */
+        *parts = 1;
     *dim = cut_dim_of(rule, t, b, *parts);
     *parts = *dim < 0 ? 1 : (int)max_i64(1, min_i64(*parts, b->n[*dim]));
     if (terms > 1 && *parts == 1 && turns_cut(g, piece, t, dim, parts))

@@ -180,15 +180,6 @@ static bool lies_as(const partition *q, int value, const trama_mesh *mesh, const
     return q->s.l->mesh[value] == mesh && trama_layout_equal(&q->s.l->value[value], layout);
 }
 
-/* The value in whose buffer a value may lie: a part of it, or it in the same layout. */
-static int buffer_value(const partition *q, int value)
-{
-    const trama_node *node = q->s.program->values.at[value]->node;
-    for (; node && (node->op->alias || node->op->view); node = q->s.program->values.at[value]->node)
-        value = node->in[0]->id;
-    return value;
-}
-
 /* The bucket of a value counts the exchanges of ends and of new states that it needs, one behind the other: the most
  * that its operands need, plus one where such an operand is moved and one where the value is. An update needs those of
  * the earlier readers of its state, for which it waits. The nodes of one task wait for the operands of all. Layouts
@@ -203,11 +194,11 @@ static void number_buckets(partition *q, int n, const trama_node *const *nodes)
             bool moves = nodes[i]->op->alias || !lies_as(q, value, op->mesh, &op->in[t]);
             most = (int)max_i64(most, q->bucket[value] + (moves && q->ends[value]));
             if (nodes[i]->op->updates >> t & 1)
-                most = (int)max_i64(most, q->read[buffer_value(q, value)]);
+                most = (int)max_i64(most, q->read[value_buffer(nodes[i]->in[t])->id]);
         }
     for (int i = 0; i < n; i++)
         for (int t = 0; t < nodes[i]->op->n_in; t++) {
-            int *read = &q->read[buffer_value(q, nodes[i]->in[t]->id)];
+            int *read = &q->read[value_buffer(nodes[i]->in[t])->id];
             *read = (int)max_i64(*read, most);
         }
     for (int i = 0; i < n; i++)
@@ -336,7 +327,7 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     bool *large = partition_large_states(q);
     group_order order = group_order_find(p, needed, leader, kept, large);
     int64_t *last_read = find_last_reads(p, needed, order.turn);
-    partition_wish wish = {needed, kept, order.turn, last_read};
+    partition_wish wish = {kept, order.turn, last_read};
     bool *internal = fuse_internal(p, needed, kept, q->s.l, leader);
     int *last = trama_alloc((size_t)p->nodes.n * sizeof *last); /* of each group */
     q->bucket = trama_alloc((size_t)p->values.n * sizeof *q->bucket);

@@ -129,16 +129,19 @@ step_access write_access(const plan *p, const plan_region *r)
 bool *partition_large_states(const partition *q)
 {
     const trama_program *p = q->s.program;
-    const int64_t arena = q->s.options.arena_bytes ? q->s.options.arena_bytes : ARENA_BYTES;
+    const int64_t least = q->s.options.early_bytes ? q->s.options.early_bytes : EARLY_BYTES;
     bool *large = trama_alloc((size_t)max_i64(1, p->values.n));
     for (int i = 0; i < p->values.n; i++) {
         const trama_mesh *mesh = q->s.l->mesh[i];
         if (!value_is_state(p->values.at[i]) || !mesh)
             continue;
         const box whole = partition_whole(q, i);
-        box b;
-        layout_box(mesh, &q->s.l->value[i], &whole, 0, &b);
-        large[i] = box_count(&b) * (int64_t)trama_dtype_size(p->values.at[i]->dtype) >= arena / 8;
+        for (int k = 0; k < (mesh_is_weighted(mesh) ? mesh->size : 1);
+             k++) { /* of equal parts the first is the largest */
+            box b;
+            layout_box(mesh, &q->s.l->value[i], &whole, k, &b);
+            large[i] |= box_count(&b) * (int64_t)trama_dtype_size(p->values.at[i]->dtype) >= least;
+        }
     }
     return large;
 }

@@ -22,6 +22,8 @@ typedef struct plan_options {
     int64_t staging_bytes; /* bytes of the staging buffer: message buffers of one change of layout on a place; 0:
                               STAGING_BYTES */
     int64_t arena_bytes;   /* least bytes of the buffers of a place that share an arena; 0: ARENA_BYTES */
+    int64_t early_bytes;   /* least bytes of a state, of a process, whose updates stand behind their gradients; 0:
+                              EARLY_BYTES */
     int64_t in_place;      /* least elements that must follow each other where an operand is read in place instead of
                               a copy; 0: LEAST_RUN */
     bool collectives;      /* GPUs can run collectives: changes of layout among them use these where they can */

@@ -76,8 +76,8 @@ int term_of(const trama_mesh *mesh, const trama_layout *layout, int position);
 void partition_pieces(partition *q, const trama_mesh *mesh, const trama_layout *layout, const box *whole,
                       plan_dist_value *dist_value);
 
-/* [value id] States of which a process holds an eighth of the least bytes of an arena (8 MiB): their gradients should
- * not live long. The caller frees it. */
+/* [value id] States of which a process holds `early_bytes`: their gradients should not live long. The caller frees
+ * it. */
 bool *partition_large_states(const partition *q);
 
 /* Pieces of the distributed value on a place. */
@@ -134,9 +134,9 @@ plan_dist_value *find_dist_value(plan *p, int value, const trama_mesh *mesh, con
 /* The piece of a distributed value with this place, box and term; NULL. */
 const plan_local_box *find_piece(const plan_dist_value *h, int place, const box *b, int term);
 
-/* The arguments of partition_run. */
+/* The order in which partition_run walks the nodes, and what is read of their results. */
 typedef struct partition_wish {
-    const bool *needed, *kept;
+    const bool *kept;
     const int *turn;          /* [node id] of its group, as group_order has it */
     const int64_t *last_read; /* [value id] the order (read_order) of the last node that reads it; -1: none does */
 } partition_wish;

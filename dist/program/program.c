@@ -218,3 +218,10 @@ trama_value *value_storage(trama_value *value)
         value = value->node->in[value->result];
     return value->kind == VALUE_STATE ? value : NULL;
 }
+
+const trama_value *value_buffer(const trama_value *value)
+{
+    while (value->node && (value->node->op->alias || value->node->op->view))
+        value = value->node->in[0];
+    return value;
+}

@@ -322,6 +322,8 @@ static inline bool value_is_leaf(const trama_value *v)
 }
 /* The state that the value is, or over which updates wrote it; NULL for others. */
 trama_value *value_storage(trama_value *value);
+/* The value in whose buffer it may lie, as a part of it or in other dims; itself where that is none. */
+const trama_value *value_buffer(const trama_value *value);
 
 void value_text(text *out, const trama_value *value);     /* name and shape, for messages */
 void order_text(text *out, const process_order *order);   /* a line, or nothing */

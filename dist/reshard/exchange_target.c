@@ -60,7 +60,7 @@ static void cut_parts(const exchange *x, const plan_local_box *t, int pieces, co
     }
 }
 
-/* The most tiles of which each begins with a source box, each of as many boxes as the others; 0: none. */
+/* Of at most MAX_TILES tiles the most that have as many source boxes each, if each begins with one; 0. */
 static int tiles_at_seams(const seams *s, const box *b)
 {
     int tiles = (int)min_i64(s->n, MAX_TILES);
@@ -99,7 +99,7 @@ static bool target_cut(const exchange *x, const plan_local_box *t, int pieces, i
         return false;
     }
     const int tiles = s.dim < 0 || s.n > MAX_SEAMS || x->t.reduced ? 0 : tiles_at_seams(&s, b);
-    if (tiles < 2)
+    if (tiles < 2 || (tiles < s.n && *dim == s.dim && *parts >= tiles))
         return false;
     *dim = s.dim;
     *parts = tiles;

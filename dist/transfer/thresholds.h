@@ -20,6 +20,7 @@ enum {
     BUNDLE_BYTES = 128 << 10,  /* the most bytes of a bundle */
     STAGING_BYTES = 64 << 20,  /* bytes of message buffers of one change of layout */
     ARENA_BYTES = 64 << 20,    /* least bytes of the buffers of a place that share an arena */
+    EARLY_BYTES = 8 << 20,     /* least bytes of a state that is updated as soon as its gradient is there */
     BUFFER_ALIGNMENT = 64,     /* of buffers in one memory, bytes: no message is cut to less */
     MOST_MESSAGE = 1 << 30,    /* bytes of one message: MPI counts in int */
     VIEW_SHARE = 1024 /* a message of staging buffer / VIEW_SHARE (64 KiB) or more that is contiguous is sent and

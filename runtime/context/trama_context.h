@@ -49,7 +49,9 @@ typedef struct trama_config {
     int max_tiles;
 
     int64_t grain_flops; /* least work worth one task; 0: 2e6 flop */
-    int64_t grain_bytes; /* least bytes of a result, or half of an operand of 16 times these, worth one task; 0: 64 KiB */
+    /* Least bytes of a result worth one task; 0: 64 KiB. An operand of 16 times these counts, too, with half its
+     * bytes. */
+    int64_t grain_bytes;
 
     /* Most bytes of staging buffers that one change of layout has on a place, TRAMA_STAGING_BYTES; 0: 64 MiB. Each term
      * of a sum may take 128 bytes more. Larger messages are cut, or are sent from and received in the tensors. */
@@ -106,7 +108,8 @@ typedef struct trama_config {
     void *fatal_data; /* first argument of fatal */
 
     /* Buffers of a plan that are not used at the same time share memory where those of a place have this many bytes,
-     * TRAMA_ARENA_BYTES; 0: 64 MiB. Smaller plans give each buffer memory of its own, so that no task waits for one. */
+     * TRAMA_ARENA_BYTES; 0: 64 MiB. Smaller plans give each buffer memory of its own, so that no task waits for one,
+     * and so have buffers below a 1,024th of that. */
     int64_t arena_bytes;
 
     /* Most steps of a plan that one task on a GPU takes, TRAMA_GPU_STEPS; 0: 256. With 1 each op has a task, as traces

@@ -4,7 +4,7 @@
 #include "suite.h"
 #include "trama_optimizer.h"
 
-static const plan_options apart = {.grain_flops = 1 << 30, .grain_bytes = 1 << 30, .no_fusion = true, .arena_bytes = 8};
+static const plan_options apart = {.grain_flops = 1 << 30, .grain_bytes = 1 << 30, .no_fusion = true, .early_bytes = 8};
 static trama_value *v, *loss;
 
 /* loss = |relu(x w) v|^2, whose gradient of v is there before that of w. */
@@ -120,7 +120,7 @@ START_TEST(small_states_are_updated_where_their_optimizer_was_recorded)
 {
     two_layers();
     plan_options options = apart;
-    options.arena_bytes = 8 * (8 * 8 * 8 + 1);
+    options.early_bytes = 8 * 8 * 8 + 1;
     const trama_optimizer adam = trama_adam(1e-3);
     const plan *got = PLAN(1, &options, trama_minimize(loss, &adam), loss);
     ck_assert_int_lt(gradient_of(got, w), update_of(got, v));

@@ -310,7 +310,7 @@ static void check_replicas(const garden *g, const trama_target *target, const ma
     o.error = 1e-7;
     machine lends = *m;
     lends.loan_bytes = 1; /* ranks of a node read each other's memory, which arenas use again and again */
-    o.plan.arena_bytes = 1;
+    o.plan.arena_bytes = o.plan.early_bytes = 1;
     simulation *s = simulation_new(g->p, &lends, &o);
     for (int step = 0; step < 2; step++) {
         feed(g, s, step);

@@ -40,7 +40,8 @@ static void train_on_ranks(const char *optimizer)
     for (int i = 0; i < N_MESHES; i++)
         for (int ranks = 1; ranks <= 6; ranks++) {
             machine *table = machine_uniform(ranks, 2);
-            simulation_options o = {.plan = {1 + (ranks + i) % 3, 1, 1, false, .sum_tile = i % 2 ? 16 : 0}};
+            simulation_options o = {
+                .plan = {1 + (ranks + i) % 3, 1, 1, false, .sum_tile = i % 2 ? 16 : 0, .early_bytes = i % 2}};
             train(meshes[i], optimizer, table, &o);
             machine_destroy(&table);
         }
@@ -78,7 +79,8 @@ START_TEST(ranks_of_several_places_and_other_orders_of_processes_give_the_same)
         for (int k = 0; k < 3; k++)
             for (int places = 1; places <= 3; places++) {
                 machine *table = simulation_machine(1 + k, places, 2);
-                train(six[i], "adamw", table, &(simulation_options){.plan = {2, 1, 1, false}, .order = orders[k]});
+                train(six[i], "adamw", table,
+                      &(simulation_options){.plan = {2, 1, 1, false, .early_bytes = k % 2}, .order = orders[k]});
                 machine_destroy(&table);
             }
 }
@@ -90,7 +92,8 @@ START_TEST(gpus_and_places_of_unlike_kind_give_the_same)
         for (int variant = 1; variant < MACHINE_VARIANTS; variant++)
             for (int places = 1; places <= 3; places++) {
                 machine *table = simulation_machine(1 + i % 3, places, 2);
-                simulation_options o = {.plan = {i % 3, 1, 1, variant % 2 == 0, .sum_tile = 16 * (i % 2)}};
+                simulation_options o = {
+                    .plan = {i % 3, 1, 1, variant % 2 == 0, .sum_tile = 16 * (i % 2), .early_bytes = i % 3}};
                 machine_vary(table, variant);
                 train(meshes[i], "adamw", table, &o);
                 machine_destroy(&table);

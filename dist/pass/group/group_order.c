@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups whose nodes are all of an optimizer are moved, the others stay. Each stands behind one that stays: the last
- * that it needs, by way of others that move, or that reads a state before it overwrites it. A moved group that needs
- * none that stays, as the decay of a state, would lengthen the life of its results: it stands just before its first
- * reader. */
+/* A group moves if all its nodes are of an optimizer, or update a state or are read by such nodes alone behind a
+ * gradient, and if it overwrites a large state or makes what such a group needs. Others stay. Each that moves stands
+ * behind one that stays: the last that it needs, by way of others that move, or that reads a state before it overwrites
+ * it. A moved group that needs none that stays, as the decay of a state, would lengthen the life of its results: it
+ * stands just before its first reader. */
 #include "group_order.h"
 
 #include <stdlib.h>
@@ -14,17 +15,10 @@ typedef struct ordering {
     const int *leader;
     int n, *at, *next; /* at: [groups] leaders; next: [node id] the next node of the group; -1 */
     bool *moves;       /* [node id]; at a leader, of its group */
-    int *behind;       /* [leader] the group that stays behind which it stands; one that stays: itself; -1: none */
-    int *by_buffer;    /* [value id] by the value in whose buffer others may lie */
+    int *behind;    /* [leader] its key: it stands behind all groups that stay and are recorded up to this node; of one
+                       that stays itself; -1: before all */
+    int *by_buffer; /* [value id] a key, by the value in whose buffer others may lie */
 } ordering;
-
-/* The value in whose buffer a value may lie. */
-static int buffer_of(const trama_value *v)
-{
-    while (v->node && (v->node->op->alias || v->node->op->view))
-        v = v->node->in[0];
-    return v->id;
-}
 
 static bool is_asked_for(const ordering *o, const trama_node *node, const bool *read)
 {
@@ -34,7 +28,7 @@ static bool is_asked_for(const ordering *o, const trama_node *node, const bool *
     return node->op->n_out == 0;
 }
 
-/* Those of the optimizer, other updates behind gradients, and what is computed for these alone. */
+/* Moves nodes of the optimizer, other updates behind gradients, and what is computed for these alone. */
 static void find_moves(ordering *o)
 {
     bool *read = trama_alloc((size_t)o->p->values.n + 1); /* by a node that stays */
@@ -70,7 +64,13 @@ static void list_groups(ordering *o)
     free(last);
 }
 
-/* Groups stay that neither overwrite a large state nor make what such a one needs. */
+static bool is_large(const ordering *o, trama_value *v)
+{
+    const trama_value *state = value_storage(v);
+    return state && o->large[state->id];
+}
+
+/* A group stays unless it overwrites a large state, or makes an operand of a group that moves. */
 static void leave_small_ones(const ordering *o)
 {
     bool *wanted = trama_alloc((size_t)o->p->values.n + 1);
@@ -79,7 +79,7 @@ static void leave_small_ones(const ordering *o)
         for (int i = o->at[k]; i >= 0; i = o->next[i]) {
             const trama_node *node = o->p->nodes.at[i];
             for (int t = 0; t < node->op->n_in; t++)
-                any |= (node->op->updates >> t & 1) && o->large[buffer_of(node->in[t])];
+                any |= (node->op->updates >> t & 1) && is_large(o, node->in[t]);
             for (int r = 0; r < node->op->n_out; r++)
                 any |= wanted[node->out[r]->id];
         }
@@ -96,7 +96,7 @@ static int later(int a, int b)
     return a > b ? a : b;
 }
 
-/* by_buffer: the last group that reads it, so far. */
+/* by_buffer: the largest key of a group so far that reads it. */
 static void find_behind(ordering *o)
 {
     for (int i = 0; i < o->p->values.n; i++)
@@ -111,20 +111,20 @@ static void find_behind(ordering *o)
                 const int from = maker && o->needed[maker->id] ? o->leader[maker->id] : g;
                 behind = later(behind, from == g ? -1 : o->behind[from]);
                 if (node->op->updates >> t & 1)
-                    behind = later(behind, o->by_buffer[buffer_of(node->in[t])]);
+                    behind = later(behind, o->by_buffer[value_buffer(node->in[t])->id]);
             }
         }
         o->behind[g] = behind;
         for (int i = g; i >= 0; i = o->next[i])
             for (int t = 0; t < o->p->nodes.at[i]->op->n_in; t++) {
-                int *read = &o->by_buffer[buffer_of(o->p->nodes.at[i]->in[t])];
+                int *read = &o->by_buffer[value_buffer(o->p->nodes.at[i]->in[t])->id];
                 *read = later(*read, behind);
             }
     }
 }
 
-/* by_buffer: the first group that overwrites it; first: [value id] the first that reads it. Both as what another must
- * stand behind at most, to be before it. */
+/* first: [value id] the largest key with which another group stands before all that read it; by_buffer: before all that
+ * overwrite it. */
 static void delay_free_ones(ordering *o)
 {
     int *first = trama_alloc((size_t)o->p->values.n * sizeof *first + 1);
@@ -140,7 +140,7 @@ static void delay_free_ones(ordering *o)
             for (int r = 0; r < node->op->n_out; r++)
                 most = most < first[node->out[r]->id] ? most : first[node->out[r]->id];
             for (int t = 0; t < node->op->n_in; t++) {
-                const int over = o->by_buffer[buffer_of(node->in[t])];
+                const int over = o->by_buffer[value_buffer(node->in[t])->id];
                 most = most < over ? most : over;
             }
         }
@@ -152,7 +152,7 @@ static void delay_free_ones(ordering *o)
             for (int t = 0; t < node->op->n_in; t++) {
                 int *at = &first[node->in[t]->id];
                 *at = *at < before ? *at : before;
-                at = &o->by_buffer[buffer_of(node->in[t])];
+                at = &o->by_buffer[value_buffer(node->in[t])->id];
                 if (node->op->updates >> t & 1)
                     *at = *at < before ? *at : before;
             }

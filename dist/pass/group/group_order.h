@@ -12,7 +12,7 @@ typedef struct group_order {
     int *turn;       /* [node id] the number of the node's group in that order; -1: it does not run */
 } group_order;
 
-/* needed, leader, kept: as fuse_program has them. large: [value id] states that are. */
+/* needed, leader: as fuse_program has them. kept: values that are read later. large: [value id] states that are. */
 group_order group_order_find(const trama_program *program, const bool *needed, const int *leader, const bool *kept,
                              const bool *large);
 void group_order_free(group_order *o);

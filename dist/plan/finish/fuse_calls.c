@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which calls of a step are done as one. Groups of nodes are made before (dist/pass/group/fuse.c), from the program alone;
- * this file decides by the boxes and buffers that a step has on its place, and by traits of the ops. It names no op. */
+/* Which calls of a step are done as one. Groups of nodes are made before (dist/pass/group/fuse.c), from the program
+ * alone; this file decides by the boxes and buffers that a step has on its place, and by traits of the ops. It names no
+ * op. */
 #include "planner.h"
 
 /* A compute step, and its calls. */

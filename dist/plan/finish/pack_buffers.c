@@ -394,10 +394,12 @@ static void pack_place(arena_pass *a, const shard_spans *s, int place, bool shar
     int64_t bytes = 0;
     a->tenants.n = a->now.n = a->first.n = 0;
     find_tenants(a, s, place, shared);
+    if (!a->tenants.n)
+        return;
     for (int i = 0; i < a->tenants.n; i++)
         bytes += plan_shard_bytes(&p->shards.at[a->tenants.at[i].shard]);
     const int64_t needed = place_tenants(a);
-    if (!bytes || needed > bytes - bytes / LEAST_SAVED_SHARE)
+    if (needed > bytes - bytes / LEAST_SAVED_SHARE)
         return;
     make_arena(a, place, shared, needed);
     p->footprint.at[place].bytes += needed - bytes;
