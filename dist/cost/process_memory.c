@@ -143,19 +143,11 @@ void process_memory_free(process_memory *m)
 
 /* ---- Pieces ---- */
 
-/* Of equal parts the first is the largest. */
 static int64_t largest_piece(const process_memory *m, const trama_value *v, const trama_mesh *mesh,
                              const trama_layout *layout)
 {
     const box whole = box_whole(value_nominal_shape(v, m->nominal));
-    const int n = mesh_is_weighted(mesh) ? mesh->size : 1;
-    int64_t most = 0;
-    for (int position = 0; position < n; position++) {
-        box b;
-        layout_box(mesh, layout, &whole, position, &b);
-        most = max_i64(most, box_count(&b));
-    }
-    return most * (int64_t)trama_dtype_size(v->dtype);
+    return layout_largest(mesh, layout, &whole) * (int64_t)trama_dtype_size(v->dtype);
 }
 
 /* [groups] which processes are on a mesh. */

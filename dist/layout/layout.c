@@ -238,6 +238,18 @@ void layout_box(const trama_mesh *mesh, const trama_layout *layout, const box *w
     }
 }
 
+int64_t layout_largest(const trama_mesh *mesh, const trama_layout *layout, const box *whole)
+{
+    const int n = mesh_is_weighted(mesh) ? mesh->size : 1; /* of equal parts the first is the largest */
+    int64_t most = 0;
+    for (int position = 0; position < n; position++) {
+        box b;
+        layout_box(mesh, layout, whole, position, &b);
+        most = max_i64(most, box_count(&b));
+    }
+    return most;
+}
+
 bool layout_present(const trama_layout *layout, int position)
 {
     return !layout->mask || layout->mask[position];

@@ -38,6 +38,9 @@ void layout_add_split(trama_layout *layout, int dim, int axis);
 /* The box of the process at a position, without regard to the mask. */
 void layout_box(const trama_mesh *mesh, const trama_layout *layout, const box *whole, int position, box *result);
 
+/* The elements of the largest of these boxes. */
+int64_t layout_largest(const trama_mesh *mesh, const trama_layout *layout, const box *whole);
+
 bool layout_present(const trama_layout *layout, int position);
 
 /* Combined position along the axes of set (a bit mask), row-major in mesh order, and their number of positions. */

@@ -12,9 +12,9 @@ enum {
     CACHE_LINE = 64
 };
 
-/* What a piece of a result of the leader is worth. A sum of many rows reads much and writes little, so a large operand
- * counts, too: half, since a binary op reads twice what it writes. A smaller one is read before a second worker wakes,
- * and tiles below a cache line would read the same lines. */
+/* The worth of a piece of a result of the leader. Its bytes count, and so do those of a large operand: a sum of rows
+ * writes little and reads much. An operand counts half, since a binary op reads twice what it writes. One worker has
+ * read a small operand before another wakes. Tiles below a cache line would read the same lines. */
 static plan_worth piece_worth(const compute_group *g, int t, const plan_local_box *piece, trama_dtype dtype)
 {
     const trama_node *node = g->nodes.at[0];

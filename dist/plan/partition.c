@@ -329,13 +329,9 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     int64_t *last_read = find_last_reads(p, needed, order.turn);
     partition_wish wish = {kept, order.turn, last_read};
     bool *internal = fuse_internal(p, needed, kept, q->s.l, leader);
-    int *last = trama_alloc((size_t)p->nodes.n * sizeof *last); /* of each group */
     q->bucket = trama_alloc((size_t)p->values.n * sizeof *q->bucket);
     q->read = trama_alloc((size_t)p->values.n * sizeof *q->read);
     q->ends = find_ends(p, needed);
-    for (int i = 0; i < p->nodes.n; i++)
-        if (needed[i])
-            last[leader[i]] = i;
     for (int t = 0; t < order.n && !memory_is_short(); t++) {
         const int i = order.leaders[t];
         const trama_node *node = p->nodes.at[i];
@@ -347,9 +343,8 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
             continue;
         }
         compute_group g = {.q = q, .leader = i, .mesh = q->s.l->op[i]->mesh};
-        for (int k = i; k <= last[i]; k++)
-            if (needed[k] && leader[k] == i)
-                *ARRAY_PUSH(&g.nodes) = p->nodes.at[k];
+        for (int k = i; k >= 0; k = order.next[k])
+            *ARRAY_PUSH(&g.nodes) = p->nodes.at[k];
         heterogeneous_choose(&g);
         number_buckets(q, g.nodes.n, g.nodes.at);
         emit_group(q, &g, internal, &wish);
@@ -375,7 +370,6 @@ void partition_run(partition *q, const bool *needed, const int *leader, const bo
     q->op = NULL;
     group_order_free(&order);
     free(large);
-    free(last);
     free(last_read);
     free(internal);
 }

@@ -133,15 +133,11 @@ bool *partition_large_states(const partition *q)
     bool *large = trama_alloc((size_t)max_i64(1, p->values.n));
     for (int i = 0; i < p->values.n; i++) {
         const trama_mesh *mesh = q->s.l->mesh[i];
+        const int64_t element = (int64_t)trama_dtype_size(p->values.at[i]->dtype);
         if (!value_is_state(p->values.at[i]) || !mesh)
             continue;
         const box whole = partition_whole(q, i);
-        for (int k = 0; k < (mesh_is_weighted(mesh) ? mesh->size : 1);
-             k++) { /* of equal parts the first is the largest */
-            box b;
-            layout_box(mesh, &q->s.l->value[i], &whole, k, &b);
-            large[i] |= box_count(&b) * (int64_t)trama_dtype_size(p->values.at[i]->dtype) >= least;
-        }
+        large[i] = layout_largest(mesh, &q->s.l->value[i], &whole) * element >= least;
     }
     return large;
 }

@@ -18,28 +18,30 @@ static int count(const plan *p, step_kind kind)
     return n;
 }
 
-/* From terms to replicas; n: elements of 8 bytes. */
-static void try_tiles(const char *mesh, const char *from, int64_t n, int ranks, int64_t window, int max_tiles,
-                      void (*look)(const change *c, plan *const *plans))
+/* To replicas on the same mesh. c: shape, max_tiles, staging_bytes and look. */
+static void try_gather(const char *mesh, const char *from, int ranks, change c)
 {
     trama_mesh *a = trama_mesh_create(mesh);
     machine *m = machine_uniform(ranks, 1);
     process_map *map = map_by_order(a->size, NULL, m);
-    change c = {.from_mesh = a,
-                .to_mesh = a,
-                .to = layout_uniform(a, TRAMA_REPLICATE),
-                .shape = TRAMA_SHAPE(n),
-                .machine = m,
-                .map = map,
-                .max_tiles = max_tiles,
-                .staging_bytes = window,
-                .seed = 7,
-                .look = look};
-    ck_assert_msg(!trama_layout_parse(a, 1, from, &c.from), "%s", trama_error());
+    c.from_mesh = c.to_mesh = a;
+    c.to = layout_uniform(a, TRAMA_REPLICATE);
+    c.machine = m;
+    c.map = map;
+    c.seed = 7;
+    ck_assert_msg(!trama_layout_parse(a, c.shape.ndim, from, &c.from), "%s", trama_error());
     change_try(&c, NULL);
     map_destroy(&map);
     machine_destroy(&m);
     trama_mesh_destroy(&a);
+}
+
+/* From terms; n: elements of 8 bytes. */
+static void try_tiles(const char *mesh, const char *from, int64_t n, int ranks, int64_t window, int max_tiles,
+                      void (*look)(const change *c, plan *const *plans))
+{
+    try_gather(mesh, from, ranks,
+               (change){.shape = TRAMA_SHAPE(n), .max_tiles = max_tiles, .staging_bytes = window, .look = look});
 }
 
 static void try_sum(const char *mesh, const char *from, int64_t n, int ranks, int64_t window,
@@ -169,32 +171,10 @@ static void has_tiles_of_columns(const change *c, plan *const *plans)
     }
 }
 
-static void try_columns(trama_shape shape, void (*look)(const change *c, plan *const *plans))
-{
-    trama_mesh *a = trama_mesh_create("16");
-    machine *m = machine_uniform(16, 1);
-    process_map *map = map_by_order(a->size, NULL, m);
-    change c = {.from_mesh = a,
-                .to_mesh = a,
-                .from = layout_uniform(a, TRAMA_REPLICATE),
-                .to = layout_uniform(a, TRAMA_REPLICATE),
-                .shape = shape,
-                .machine = m,
-                .map = map,
-                .max_tiles = 1,
-                .seed = 7,
-                .look = look};
-    ck_assert_msg(!trama_layout_parse(a, 2, "S(1)", &c.from), "%s", trama_error());
-    change_try(&c, NULL);
-    map_destroy(&map);
-    machine_destroy(&m);
-    trama_mesh_destroy(&a);
-}
-
 START_TEST(columns_of_16_processes_arrive_in_8_tiles)
 {
-    try_columns(TRAMA_SHAPE(64, 48), has_tiles_of_columns);
-    try_columns(TRAMA_SHAPE(64, 47), NULL); /* the seams are not those of equal tiles */
+    try_gather("16", "S(1)", 16, (change){.shape = TRAMA_SHAPE(64, 48), .max_tiles = 1, .look = has_tiles_of_columns});
+    try_gather("16", "S(1)", 16, (change){.shape = TRAMA_SHAPE(64, 47), .max_tiles = 1}); /* unequal seams */
 }
 END_TEST
 

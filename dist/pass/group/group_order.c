@@ -13,11 +13,10 @@ typedef struct ordering {
     const trama_program *p;
     const bool *needed, *kept, *large;
     const int *leader;
-    int n, *at, *next; /* at: [groups] leaders; next: [node id] the next node of the group; -1 */
+    int n, *at, *next; /* at: [groups] leaders; next: as in group_order */
     bool *moves;       /* [node id]; at a leader, of its group */
-    int *behind;    /* [leader] its key: it stands behind all groups that stay and are recorded up to this node; of one
-                       that stays itself; -1: before all */
-    int *by_buffer; /* [value id] a key, by the value in whose buffer others may lie */
+    int *behind; /* [leader] its key: it stands behind all groups that stay and are recorded up to this node; of one
+                    that stays itself; -1: before all */
 } ordering;
 
 static bool is_asked_for(const ordering *o, const trama_node *node, const bool *read)
@@ -31,7 +30,7 @@ static bool is_asked_for(const ordering *o, const trama_node *node, const bool *
 /* Moves nodes of the optimizer, other updates behind gradients, and what is computed for these alone. */
 static void find_moves(ordering *o)
 {
-    bool *read = trama_alloc((size_t)o->p->values.n + 1); /* by a node that stays */
+    bool *read = trama_alloc((size_t)max_i64(1, o->p->values.n)); /* by a node that stays */
     for (int i = o->p->nodes.n - 1; i >= 0; i--) {
         const trama_node *node = o->p->nodes.at[i];
         if (!o->needed[i])
@@ -49,7 +48,7 @@ static void find_moves(ordering *o)
 
 static void list_groups(ordering *o)
 {
-    int *last = trama_alloc((size_t)o->p->nodes.n * sizeof *last + 1);
+    int *last = trama_alloc((size_t)max_i64(1, o->p->nodes.n) * sizeof *last);
     for (int i = 0; i < o->p->nodes.n; i++) {
         const int g = o->leader[i];
         o->next[i] = -1;
@@ -73,7 +72,7 @@ static bool is_large(const ordering *o, trama_value *v)
 /* A group stays unless it overwrites a large state, or makes an operand of a group that moves. */
 static void leave_small_ones(const ordering *o)
 {
-    bool *wanted = trama_alloc((size_t)o->p->values.n + 1);
+    bool *wanted = trama_alloc((size_t)max_i64(1, o->p->values.n));
     for (int k = o->n - 1; k >= 0; k--) {
         bool any = false;
         for (int i = o->at[k]; i >= 0; i = o->next[i]) {
@@ -91,74 +90,98 @@ static void leave_small_ones(const ordering *o)
     free(wanted);
 }
 
-static int later(int a, int b)
+static void at_least(int *number, int to)
 {
-    return a > b ? a : b;
+    *number = to > *number ? to : *number;
 }
 
-/* by_buffer: the largest key of a group so far that reads it. */
+static void at_most(int *number, int to)
+{
+    *number = to < *number ? to : *number;
+}
+
+static int *keys_new(const ordering *o, int key)
+{
+    int *keys = trama_alloc((size_t)max_i64(1, o->p->values.n) * sizeof *keys);
+    for (int i = 0; i < o->p->values.n; i++)
+        keys[i] = key;
+    return keys;
+}
+
 static void find_behind(ordering *o)
 {
-    for (int i = 0; i < o->p->values.n; i++)
-        o->by_buffer[i] = -1;
+    int *read = keys_new(o, -1); /* [value id] of a buffer the largest key of a group so far that reads it */
     for (int k = 0; k < o->n; k++) {
         const int g = o->at[k];
-        int behind = o->moves[g] ? -1 : g;
+        o->behind[g] = o->moves[g] ? -1 : g;
         for (int i = g; i >= 0 && o->moves[g]; i = o->next[i]) {
             const trama_node *node = o->p->nodes.at[i];
             for (int t = 0; t < node->op->n_in; t++) {
                 const trama_node *maker = node->in[t]->node;
-                const int from = maker && o->needed[maker->id] ? o->leader[maker->id] : g;
-                behind = later(behind, from == g ? -1 : o->behind[from]);
+                if (maker && o->needed[maker->id])
+                    at_least(&o->behind[g], o->behind[o->leader[maker->id]]);
                 if (node->op->updates >> t & 1)
-                    behind = later(behind, o->by_buffer[value_buffer(node->in[t])->id]);
+                    at_least(&o->behind[g], read[value_buffer(node->in[t])->id]);
             }
         }
-        o->behind[g] = behind;
         for (int i = g; i >= 0; i = o->next[i])
-            for (int t = 0; t < o->p->nodes.at[i]->op->n_in; t++) {
-                int *read = &o->by_buffer[value_buffer(o->p->nodes.at[i]->in[t])->id];
-                *read = later(*read, behind);
-            }
+            for (int t = 0; t < o->p->nodes.at[i]->op->n_in; t++)
+                at_least(&read[value_buffer(o->p->nodes.at[i]->in[t])->id], o->behind[g]);
+    }
+    free(read);
+}
+
+/* The largest keys with which another group stands before all groups so far that read a value, or that overwrite a
+ * buffer. */
+typedef struct key_limits {
+    int *read, *overwritten; /* [value id] */
+} key_limits;
+
+static bool needs_nothing(const ordering *o, int g)
+{
+    bool updates = false;
+    for (int i = g; i >= 0; i = o->next[i])
+        updates |= o->p->nodes.at[i]->op->updates != 0;
+    return o->moves[g] && o->behind[g] < 0 && !updates;
+}
+
+static int largest_key(const ordering *o, const key_limits *l, int g)
+{
+    int most = o->p->nodes.n;
+    for (int i = g; i >= 0; i = o->next[i]) {
+        const trama_node *node = o->p->nodes.at[i];
+        for (int r = 0; r < node->op->n_out; r++)
+            at_most(&most, l->read[node->out[r]->id]);
+        for (int t = 0; t < node->op->n_in; t++)
+            at_most(&most, l->overwritten[value_buffer(node->in[t])->id]);
+    }
+    return most;
+}
+
+static void limit_others(const ordering *o, const key_limits *l, int g)
+{
+    const int before = o->moves[g] ? o->behind[g] : g - 1;
+    for (int i = g; i >= 0; i = o->next[i]) {
+        const trama_node *node = o->p->nodes.at[i];
+        for (int t = 0; t < node->op->n_in; t++) {
+            at_most(&l->read[node->in[t]->id], before);
+            if (node->op->updates >> t & 1)
+                at_most(&l->overwritten[value_buffer(node->in[t])->id], before);
+        }
     }
 }
 
-/* first: [value id] the largest key with which another group stands before all that read it; by_buffer: before all that
- * overwrite it. */
 static void delay_free_ones(ordering *o)
 {
-    int *first = trama_alloc((size_t)o->p->values.n * sizeof *first + 1);
-    for (int i = 0; i < o->p->values.n; i++)
-        first[i] = o->by_buffer[i] = o->p->nodes.n;
+    const key_limits limits = {keys_new(o, o->p->nodes.n), keys_new(o, o->p->nodes.n)};
     for (int k = o->n - 1; k >= 0; k--) {
-        const int g = o->at[k];
-        bool updates = false;
-        int most = o->p->nodes.n;
-        for (int i = g; i >= 0; i = o->next[i]) {
-            const trama_node *node = o->p->nodes.at[i];
-            updates |= node->op->updates != 0;
-            for (int r = 0; r < node->op->n_out; r++)
-                most = most < first[node->out[r]->id] ? most : first[node->out[r]->id];
-            for (int t = 0; t < node->op->n_in; t++) {
-                const int over = o->by_buffer[value_buffer(node->in[t])->id];
-                most = most < over ? most : over;
-            }
-        }
-        if (o->moves[g] && o->behind[g] < 0 && !updates && most < o->p->nodes.n)
+        const int g = o->at[k], most = largest_key(o, &limits, g);
+        if (needs_nothing(o, g) && most < o->p->nodes.n)
             o->behind[g] = most;
-        const int before = o->moves[g] ? o->behind[g] : g - 1;
-        for (int i = g; i >= 0; i = o->next[i]) {
-            const trama_node *node = o->p->nodes.at[i];
-            for (int t = 0; t < node->op->n_in; t++) {
-                int *at = &first[node->in[t]->id];
-                *at = *at < before ? *at : before;
-                at = &o->by_buffer[value_buffer(node->in[t])->id];
-                if (node->op->updates >> t & 1)
-                    *at = *at < before ? *at : before;
-            }
-        }
+        limit_others(o, &limits, g);
     }
-    free(first);
+    free(limits.read);
+    free(limits.overwritten);
 }
 
 /* Sorted by the group behind which each stands, which comes first, and then as recorded. */
@@ -179,19 +202,18 @@ static void sort_groups(const ordering *o, group_order *order)
 group_order group_order_find(const trama_program *program, const bool *needed, const int *leader, const bool *kept,
                              const bool *large)
 {
-    const size_t nodes = (size_t)program->nodes.n + 1;
+    const size_t nodes = (size_t)max_i64(1, program->nodes.n);
     ordering o = {.p = program, .needed = needed, .kept = kept, .large = large, .leader = leader};
     o.at = trama_alloc(nodes * sizeof *o.at);
     o.next = trama_alloc(nodes * sizeof *o.next);
     o.moves = trama_alloc(nodes);
     o.behind = trama_alloc(nodes * sizeof *o.behind);
-    o.by_buffer = trama_alloc(((size_t)program->values.n + 1) * sizeof *o.by_buffer);
     list_groups(&o);
     find_moves(&o);
     leave_small_ones(&o);
     find_behind(&o);
     delay_free_ones(&o);
-    group_order order = {.n = o.n};
+    group_order order = {.n = o.n, .next = o.next};
     order.leaders = trama_alloc(nodes * sizeof *order.leaders);
     order.turn = trama_alloc(nodes * sizeof *order.turn);
     sort_groups(&o, &order);
@@ -200,10 +222,8 @@ group_order group_order_find(const trama_program *program, const bool *needed, c
         for (int i = order.leaders[k]; i >= 0; i = o.next[i])
             order.turn[i] = k;
     free(o.at);
-    free(o.next);
     free(o.moves);
     free(o.behind);
-    free(o.by_buffer);
     return order;
 }
 
@@ -211,4 +231,5 @@ void group_order_free(group_order *o)
 {
     free(o->leaders);
     free(o->turn);
+    free(o->next);
 }

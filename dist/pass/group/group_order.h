@@ -10,6 +10,7 @@
 typedef struct group_order {
     int n, *leaders; /* [n] the groups in order */
     int *turn;       /* [node id] the number of the node's group in that order; -1: it does not run */
+    int *next;       /* [node id] the next node of the group; -1: none */
 } group_order;
 
 /* needed, leader: as fuse_program has them. kept: values that are read later. large: [value id] states that are. */

@@ -188,19 +188,18 @@ int rule_dim_of(const trama_rule *rule, int t, int factor)
 
 double rule_points(const trama_rule *rule, const double *extent)
 {
-    double product = 1, addend[RULE_MAX_ADDENDS + 1] = {0}, sum = 0;
-    bool adds = false;
-    for (int f = 0; f < rule->n_factors; f++)
-        if (rule->factor[f].addend) {
-            adds = true;
-            addend[(int)rule->factor[f].addend] = 1;
-        }
-    for (int f = 0; f < rule->n_factors; f++)
-        if (!rule->factor[f].no_work)
-            *(rule->factor[f].addend ? &addend[(int)rule->factor[f].addend] : &product) *= extent[f];
+    double product[RULE_MAX_ADDENDS + 1], sum = 0; /* 0: of extents that are of no addend */
+    unsigned used = 0;
+    for (int a = 0; a <= RULE_MAX_ADDENDS; a++)
+        product[a] = 1;
+    for (int f = 0; f < rule->n_factors; f++) {
+        const int a = rule->factor[f].addend;
+        used |= 1u << a;
+        product[a] *= rule->factor[f].no_work ? 1 : extent[f];
+    }
     for (int a = 1; a <= RULE_MAX_ADDENDS; a++)
-        sum += addend[a];
-    return adds ? product * sum : product;
+        sum += used >> a & 1 ? product[a] : 0;
+    return used >> 1 ? product[0] * sum : product[0];
 }
 
 bool rule_splittable(const trama_rule *rule, int factor, bool *equal_only)
