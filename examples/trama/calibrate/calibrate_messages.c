@@ -8,10 +8,29 @@
 
 enum { HOPS = 20 };
 
+/* Ranks that exchange messages, in pairs. Where ranks share cores there is one on each core: the time in which a rank
+ * waits for its core is none of its message. */
+static int paired_ranks(const calibration *c)
+{
+    const int at_once = c->cores < c->ranks ? c->cores : c->ranks;
+    return at_once < 4 ? 2 : at_once / 2 * 2;
+}
+
+/* The paired ranks of pairs 0, 1 and so on; Trama binds ranks that follow each other to one core. Swapped: the second
+ * one of each pair first. The caller frees the list. */
+static int *pairs_of(const calibration *c, bool swapped)
+{
+    const int paired = paired_ranks(c);
+    int *ids = malloc((size_t)paired * sizeof *ids);
+    for (int i = 0; i < paired; i++)
+        ids[i] = ((i ^ swapped) * c->ranks + paired - 1) / paired;
+    return ids;
+}
+
 /* Seconds of a core for a run that makes v, which takes about `work`. */
 static double core_seconds(const calibration *c, trama_program *p, trama_value *v, double work)
 {
-    return time_program(c, p, trama_target_create(p, "hops", v), work).run / sharing(c->ranks, c->cores);
+    return time_program(c, p, trama_target_create(p, "hops", v), work).run / sharing(paired_ranks(c), c->cores);
 }
 
 static trama_value *row_sums(trama_value *v)
@@ -19,27 +38,19 @@ static trama_value *row_sums(trama_value *v)
     return trama_sum_over(v, TRAMA_DIMS(1), true);
 }
 
-static void pair_ranks(const calibration *c, trama_mesh *end[2])
-{
-    const int paired = c->ranks / 2 * 2;
-    int *ids = malloc((size_t)paired * sizeof *ids);
-    for (int side = 0; side < 2; side++) {
-        for (int i = 0; i < paired; i++)
-            ids[i] = i ^ side;
-        end[side] = trama_mesh_child(c->mesh, 1, &paired, NULL, ids);
-    }
-    free(ids);
-}
-
 /* Seconds in which a rank passes over `own` bytes and then does two tasks on `sent` bytes, each of which waits for the
- * one before. exchanges: before either of these, ranks 2i and 2i + 1 exchange the bytes, as ranks do that compute the
- * same program. */
+ * one before. exchanges: before either of these, the ranks of a pair exchange the bytes, as ranks do that compute
+ * the same program. */
 static double time_exchanges(const calibration *c, int64_t own, int64_t sent, bool exchanges)
 {
     trama_program *p = trama_program_create();
     trama_mesh *end[2];
-    const int paired = c->ranks / 2 * 2;
-    pair_ranks(c, end);
+    const int paired = paired_ranks(c);
+    for (int side = 0; side < 2; side++) {
+        int *ids = pairs_of(c, side);
+        end[side] = trama_mesh_child(c->mesh, 1, &paired, NULL, ids);
+        free(ids);
+    }
     trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(paired, sent / 4), NULL);
     trama_value *w = trama_state(p, "w", TRAMA_F32, TRAMA_SHAPE(paired, own ? own / 4 : 1), NULL);
     trama_shard(v, end[0], "S(0)");
@@ -63,13 +74,15 @@ static double exchange_twice(const calibration *c, int64_t own, int64_t sent)
     return time_exchanges(c, own, sent, true) - time_exchanges(c, own, sent, false);
 }
 
-/* Seconds of a core in which a rank writes n elements, and adds to others those of ranks 2i and 2i + 1, of which it
- * reads one half in the memory of the other rank. */
+/* Seconds of a core in which a rank writes n elements, and adds to others those of its pair, of which it reads one half
+ * in the memory of the other rank. */
 static double time_sums(const calibration *c, int64_t n)
 {
-    const int pairs[] = {c->ranks / 2, 2};
+    const int pairs[] = {paired_ranks(c) / 2, 2};
     trama_program *p = trama_program_create();
-    trama_mesh *mesh = trama_mesh_create_ids(2, pairs, NULL, NULL);
+    int *ids = pairs_of(c, false);
+    trama_mesh *mesh = trama_mesh_create_ids(2, pairs, NULL, ids);
+    free(ids);
     trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(pairs[0], 2, n), NULL);
     trama_shard(v, mesh, "S(0),S(1)");
     for (int i = 0; i < HOPS; i++)
