@@ -8,29 +8,34 @@
 
 enum { HOPS = 20 };
 
-/* Ranks that exchange messages, in pairs. Where ranks share cores there is one on each core: the time in which a rank
- * waits for its core is none of its message. */
-static int paired_ranks(const calibration *c)
+/* A mesh of ranks that exchange messages, in pairs. Where ranks share cores there is one rank on each core: the time in
+ * which a rank waits for its core is none of its message. Trama binds ranks that follow each other to one core. */
+static trama_mesh *pair_ranks(const calibration *c)
 {
-    const int at_once = c->cores < c->ranks ? c->cores : c->ranks;
-    return at_once < 4 ? 2 : at_once / 2 * 2;
-}
-
-/* The paired ranks of pairs 0, 1 and so on; Trama binds ranks that follow each other to one core. Swapped: the second
- * one of each pair first. The caller frees the list. */
-static int *pairs_of(const calibration *c, bool swapped)
-{
-    const int paired = paired_ranks(c);
+    const int at_once = c->cores < c->ranks ? c->cores : c->ranks, paired = at_once < 4 ? 2 : at_once / 2 * 2;
     int *ids = malloc((size_t)paired * sizeof *ids);
     for (int i = 0; i < paired; i++)
-        ids[i] = ((i ^ swapped) * c->ranks + paired - 1) / paired;
-    return ids;
+        ids[i] = (i * c->ranks + paired - 1) / paired;
+    trama_mesh *pairs = trama_mesh_child(c->mesh, 1, &paired, NULL, ids);
+    free(ids);
+    return pairs;
+}
+
+/* A mesh of the same ranks. swapped: the second rank of each pair comes first. */
+static trama_mesh *arrange(const calibration *c, int ndim, const int *shape, bool swapped)
+{
+    int *ids = malloc((size_t)c->ranks * sizeof *ids);
+    for (int i = 0; i < c->ranks; i++)
+        ids[i] = trama_mesh_id(c->mesh, i ^ swapped);
+    trama_mesh *mesh = trama_mesh_child(c->mesh, ndim, shape, NULL, ids);
+    free(ids);
+    return mesh;
 }
 
 /* Seconds of a core for a run that makes v, which takes about `work`. */
 static double core_seconds(const calibration *c, trama_program *p, trama_value *v, double work)
 {
-    return time_program(c, p, trama_target_create(p, "hops", v), work).run / sharing(paired_ranks(c), c->cores);
+    return time_program(c, p, trama_target_create(p, "hops", v), work).run / sharing(c->ranks, c->cores);
 }
 
 static trama_value *row_sums(trama_value *v)
@@ -45,14 +50,10 @@ static double time_exchanges(const calibration *c, int64_t own, int64_t sent, bo
 {
     trama_program *p = trama_program_create();
     trama_mesh *end[2];
-    const int paired = paired_ranks(c);
-    for (int side = 0; side < 2; side++) {
-        int *ids = pairs_of(c, side);
-        end[side] = trama_mesh_child(c->mesh, 1, &paired, NULL, ids);
-        free(ids);
-    }
-    trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(paired, sent / 4), NULL);
-    trama_value *w = trama_state(p, "w", TRAMA_F32, TRAMA_SHAPE(paired, own ? own / 4 : 1), NULL);
+    for (int side = 0; side < 2; side++)
+        end[side] = arrange(c, 1, &c->ranks, side);
+    trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(c->ranks, sent / 4), NULL);
+    trama_value *w = trama_state(p, "w", TRAMA_F32, TRAMA_SHAPE(c->ranks, own ? own / 4 : 1), NULL);
     trama_shard(v, end[0], "S(0)");
     trama_shard(w, end[0], "S(0)");
     for (int i = 0; i < HOPS; i++) {
@@ -78,11 +79,9 @@ static double exchange_twice(const calibration *c, int64_t own, int64_t sent)
  * in the memory of the other rank. */
 static double time_sums(const calibration *c, int64_t n)
 {
-    const int pairs[] = {paired_ranks(c) / 2, 2};
+    const int pairs[] = {c->ranks / 2, 2};
     trama_program *p = trama_program_create();
-    int *ids = pairs_of(c, false);
-    trama_mesh *mesh = trama_mesh_create_ids(2, pairs, NULL, ids);
-    free(ids);
+    trama_mesh *mesh = arrange(c, 2, pairs, false);
     trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(pairs[0], 2, n), NULL);
     trama_shard(v, mesh, "S(0),S(1)");
     for (int i = 0; i < HOPS; i++)
@@ -107,13 +106,9 @@ static void measure_lent(const calibration *c, double exchange)
 
 /* A rank serves both ends of an exchange, and copies the bytes of both: the ends of a message copy it in turn, while
  * the memory is faster. */
-void measure_messages(const calibration *c)
+static void measure_pairs(const calibration *c)
 {
     enum { SMALL = 8 };
-    if (c->ranks < 2) {
-        say(c, "cold", (quantity[MOST_QUANTITIES]){{0, "us"}, {COLD_BYTES / 1e6, "MB"}, {1e6 * c->cold_task, "us"}});
-        return;
-    }
     const double small = exchange_twice(c, 0, SMALL);
     const double cold = fmax(0, exchange_twice(c, COLD_BYTES, SMALL) - small);
     const double copies = exchange_twice(c, 0, COLD_BYTES) - small, least = 4 * COLD_BYTES / 100e9;
@@ -124,4 +119,17 @@ void measure_messages(const calibration *c)
     say(c, "cold",
         (quantity[MOST_QUANTITIES]){{1e6 * cold, "us"}, {COLD_BYTES / 1e6, "MB"}, {1e6 * c->cold_task, "us"}});
     say(c, "local", (quantity[MOST_QUANTITIES]){{100, "GB/s"}, {1, "us"}});
+}
+
+void measure_messages(const calibration *c)
+{
+    if (c->ranks < 2) {
+        say(c, "cold", (quantity[MOST_QUANTITIES]){{0, "us"}, {COLD_BYTES / 1e6, "MB"}, {1e6 * c->cold_task, "us"}});
+        return;
+    }
+    calibration paired = *c;
+    paired.mesh = pair_ranks(c);
+    paired.ranks = trama_mesh_size(paired.mesh);
+    measure_pairs(&paired);
+    trama_mesh_destroy(&paired.mesh);
 }
