@@ -44,9 +44,9 @@ static trama_value *row_sums(trama_value *v)
 }
 
 /* Seconds in which a rank passes over `own` bytes and then does two tasks on `sent` bytes, each of which waits for the
- * one before. exchanges: before either of these, the ranks of a pair exchange the bytes, as ranks do that compute
- * the same program. */
-static double time_exchanges(const calibration *c, int64_t own, int64_t sent, bool exchanges)
+ * one before. exchanges: so many times the ranks of a pair exchange the bytes before either of these, as ranks do that
+ * compute the same program. */
+static double time_exchanges(const calibration *c, int64_t own, int64_t sent, int exchanges)
 {
     trama_program *p = trama_program_create();
     trama_mesh *end[2];
@@ -60,7 +60,7 @@ static double time_exchanges(const calibration *c, int64_t own, int64_t sent, bo
         if (own)
             v = trama_add(v, row_sums(trama_mul(w, row_sums(v))));
         for (int side = 1; side >= 0; side--)
-            v = trama_flip(exchanges ? trama_reshard(v, end[side], "S(0)") : v, TRAMA_DIMS(1)); /* is never fused */
+            v = trama_flip(i < exchanges ? trama_reshard(v, end[side], "S(0)") : v, TRAMA_DIMS(1)); /* is never fused */
     }
     const double seconds = core_seconds(c, p, v, HOPS * (4e-5 + (double)sent / 1e9 + (double)own / 4e9));
     trama_program_destroy(&p);
@@ -69,10 +69,12 @@ static double time_exchanges(const calibration *c, int64_t own, int64_t sent, bo
     return seconds / HOPS;
 }
 
-/* The seconds that two exchanges take of a rank's core. */
+/* The seconds that two exchanges take of a rank's core. Ranks that meet once a run go at the speed of the slower one,
+ * as those that meet in each hop. */
 static double exchange_twice(const calibration *c, int64_t own, int64_t sent)
 {
-    return time_exchanges(c, own, sent, true) - time_exchanges(c, own, sent, false);
+    const double every = time_exchanges(c, own, sent, HOPS), one = time_exchanges(c, own, sent, 1);
+    return (every - one) * HOPS / (HOPS - 1);
 }
 
 /* Seconds of a core in which a rank writes n elements, and adds to others those of its pair, of which it reads one half

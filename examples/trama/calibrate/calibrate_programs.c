@@ -108,12 +108,22 @@ trama_value *record_loss(const calibration *c, trama_program *p, int copy, int64
     trama_value *labels = state(c, p, "labels", copy, TRAMA_I32, TRAMA_SHAPE(c->ranks * n / LINE), true);
     return trama_cross_entropy(lines(c, p, copy, n), labels);
 }
-trama_value *record_attention(const calibration *c, trama_program *p, int copy, int64_t n)
+static trama_value *attend(const calibration *c, trama_program *p, int copy, int64_t n, trama_value **q)
 {
     const trama_shape shape = TRAMA_SHAPE(c->ranks, HEADS, n, FEATURES);
-    trama_value *q = state(c, p, "q", copy, TRAMA_F32, shape, true),
-                *k = state(c, p, "k", copy, TRAMA_F32, shape, true);
-    return trama_attention_causal(q, k, state(c, p, "v", copy, TRAMA_F32, shape, true));
+    *q = state(c, p, "q", copy, TRAMA_F32, shape, true);
+    trama_value *k = state(c, p, "k", copy, TRAMA_F32, shape, true);
+    return trama_attention_causal(*q, k, state(c, p, "v", copy, TRAMA_F32, shape, true));
+}
+trama_value *record_attention(const calibration *c, trama_program *p, int copy, int64_t n)
+{
+    trama_value *q;
+    return attend(c, p, copy, n, &q);
+}
+trama_value *record_attention_gradient(const calibration *c, trama_program *p, int copy, int64_t n)
+{
+    trama_value *q, *result = attend(c, p, copy, n, &q);
+    return trama_gradient(trama_sum(result), q);
 }
 /* Over lines, as gradients of broadcast operands are summed. */
 trama_value *record_sum(const calibration *c, trama_program *p, int copy, int64_t n)

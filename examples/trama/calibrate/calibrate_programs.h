@@ -12,6 +12,7 @@ enum { OWN_FLOPS = 5, UPDATE_MOVES = 28 };                 /* of an element of r
 /* Square products, and flat ones with a square matrix. */
 record_copy record_square_f32, record_flat_f32, record_square_f64, record_flat_f64, record_by_vector;
 record_copy record_add, record_exponential, record_sum, record_norm, record_transposed, record_loss, record_attention;
+record_copy record_attention_gradient;      /* behind the attention that it is of */
 record_copy record_negative, record_joined; /* of 1 operand and of 4 */
 record_copy record_chain;                   /* 16 small tasks, each of which needs the one before */
 record_copy record_add_more;                /* TASKS additions as they are asked for, and others over COLD_BYTES */
