@@ -1,201 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One step of an optimizer: the state and scalars that all updates share, and the unscaling and clipping of
- * gradients. */
-#include "optimizer.h"
+/* One step of an optimizer: gradients, their unscaling and clipping, and the calls of rules. */
+#include "updates.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "families.h"
 #include "trama_ops.h"
 
 /* The states of an update of smaller parameters stay in cache, and less time is saved than a gather takes. */
 enum { SHARE_BYTES = 4 << 20 };
-
-/* An assignment of a rule: a state, and its new value. */
-typedef struct assignment {
-    trama_value *state, *value;
-} assignment;
-
-/* A scalar made once: from a value by a cast, or from an optimizer by its schedule. */
-typedef struct converted {
-    const void *from;
-    trama_value *to;
-} converted;
-
-typedef struct trama_updates {
-    trama_where where;
-    const trama_optimizer *optimizer;
-    trama_program *program;
-    int first_value;    /* first value that this trama_minimize made */
-    trama_value *scale; /* state, of the loss; NULL: none */
-    trama_value *effect;
-    trama_value **step;            /* effect->step_parts; the number is made on the first request */
-    trama_value *factor;           /* all gradients are multiplied by it; NULL: 1 */
-    double most;                   /* clamp of elements after that */
-    trama_value *gradient, *held;  /* for the running rule: raw; clipped, on request */
-    ARRAY(assignment) assignments; /* of the running rule */
-    ARRAY(converted) converted;    /* scalars */
-} trama_updates;
-
-/* ---- State ---- */
-
-/* Finds or makes state by name. In eager mode each step is recorded again and finds the state of the step before. In a
- * recorded program, state older than this trama_minimize belongs to another optimizer: an error. */
-static trama_value *state_named(const trama_updates *all, const char *name, trama_dtype dtype, trama_shape shape,
-                                double initial)
-{
-    trama_program *p = all->program;
-    trama_value *v = program_leaf_named(p, name, NULL);
-    if (!v || v->kind != VALUE_STATE)
-        return trama_state_at(all->where, p, name, dtype, shape, &(trama_init){.low = initial, .high = initial});
-    if (p->session || v->id >= all->first_value)
-        return v;
-    return program_fail(p, all->where, TRAMA_E_ARGUMENT,
-                        "minimize: the state '%s' is there already (%s:%d): another optimizer updates it", name,
-                        v->where.file, v->where.line);
-}
-
-/* State of the whole optimizer. In a recorded program a number makes the name unique. */
-static trama_value *own_state(const trama_updates *all, const char *what, trama_dtype dtype, double initial)
-{
-    text name = {0};
-    text_add(&name, "%s.%s", all->optimizer->name, what);
-    if (!all->program->session)
-        text_add(&name, "%d", all->program->values.n);
-    trama_value *v = state_named(all, name.at, dtype, TRAMA_SCALAR, initial);
-    free(name.at);
-    return v;
-}
-
-trama_value *trama_update_slot(const trama_update *u, const char *suffix)
-{
-    text name = {0};
-    if (!u)
-        return NULL;
-    if (!suffix || !*suffix)
-        return program_fail(u->all->program, u->where, TRAMA_E_ARGUMENT,
-                            "minimize: a slot that the rule of %s asks for has no name", u->optimizer->name);
-    text_add(&name, "%s.%s", u->parameter->name, suffix);
-    trama_value *v = state_named(u->all, name.at, u->parameter->dtype, u->parameter->shape, 0);
-    free(name.at);
-    if (v)
-        v->state->slot_of = u->parameter;
-    if (v && u->all->program->session && !v->mesh && u->parameter->mesh) { /* the user's annotation of the parameter */
-        v->mesh = u->parameter->mesh;
-        program_lay_out(v, *u->parameter->layout);
-        v->annotated.where = u->parameter->annotated.where;
-    }
-    return v;
-}
-
-static void add_effect(const trama_updates *all, trama_value *updated)
-{
-    if (updated)
-        *ARRAY_PUSH(&all->effect->update->updated) = updated;
-}
-
-/* ---- Values for rules ---- */
-
-static trama_value *number(const trama_updates *all, trama_dtype dtype, double value)
-{
-    return trama_fill_at(all->where, all->program, dtype, TRAMA_SCALAR, value);
-}
-
-/* Casts a scalar once for all parameters of one type. */
-static trama_value *cast_once(trama_updates *all, trama_value *value, trama_dtype dtype)
-{
-    for (int i = 0; i < all->converted.n; i++)
-        if (all->converted.at[i].from == value && all->converted.at[i].to->dtype == dtype)
-            return all->converted.at[i].to;
-    trama_value *to = trama_cast_at(all->where, value, dtype);
-    if (to)
-        *ARRAY_PUSH(&all->converted) = (converted){value, to};
-    return to;
-}
-
-static bool is_constant(const trama_schedule *s)
-{
-    return !s->factor && !s->warmup;
-}
-
-static trama_value *scheduled_lr(const trama_update *u)
-{
-    trama_updates *all = u->all;
-    const trama_optimizer *o = u->optimizer;
-    for (int i = 0; i < all->converted.n; i++)
-        if (all->converted.at[i].from == o)
-            return all->converted.at[i].to;
-    trama_attributes a = {
-        .integer = {[SCHEDULE_WARMUP] = o->schedule.warmup, [SCHEDULE_FACTOR] = (intptr_t)o->schedule.factor},
-        .real = {[SCHEDULE_LR] = o->lr}};
-    memcpy(&a.real[SCHEDULE_NUMBERS], o->schedule.numbers, sizeof o->schedule.numbers);
-    trama_value *step = trama_update_step(u), *lr = program_append(NULL, all->where, &trama_op_schedule, 1, &step, &a);
-    if (lr)
-        *ARRAY_PUSH(&all->converted) = (converted){o, lr};
-    if (o == all->optimizer)
-        all->step[TRAMA_STEP_LR] = lr;
-    return lr;
-}
-
-trama_value *trama_update_lr(const trama_update *u)
-{
-    if (!u)
-        return NULL;
-    trama_dtype dtype = u->parameter->dtype;
-    return is_constant(&u->optimizer->schedule) ? number(u->all, dtype, u->optimizer->lr)
-                                                : cast_once(u->all, scheduled_lr(u), dtype);
-}
-
-bool updates_are_constant(const trama_update *u, double *lr)
-{
-    *lr = u->optimizer->lr;
-    return is_constant(&u->optimizer->schedule) && !u->all->step[TRAMA_STEP_TAKEN];
-}
-
-trama_value *trama_update_taken(const trama_update *u)
-{
-    if (!u)
-        return NULL;
-    trama_value *taken = u->all->step[TRAMA_STEP_TAKEN];
-    return taken ? taken : number(u->all, TRAMA_U8, 1);
-}
-
-/* Assigns value to state, if the step is taken; returns the updated state. */
-static trama_value *assign(const trama_updates *all, trama_value *state, trama_value *value)
-{
-    trama_value *in[] = {state, value, all->step[TRAMA_STEP_TAKEN]};
-    return in[2] ? program_append(all->program, all->where, &trama_op_assign_if, 3, in, NULL)
-                 : apply2(all->where, &trama_op_assign, state, value);
-}
-
-/* Adds 1 to the counter, if the step is taken. */
-static trama_value *counted(const trama_updates *all, trama_value *counter)
-{
-    return all->step[TRAMA_STEP_TAKEN]
-               ? assign(all, counter, trama_add_at(all->where, counter, number(all, TRAMA_I64, 1)))
-               : apply1(all->where, &trama_op_increment, counter);
-}
-
-trama_value *trama_update_step(const trama_update *u)
-{
-    if (!u)
-        return NULL;
-    trama_updates *all = u->all;
-    trama_value **step = &all->step[TRAMA_STEP_NUMBER];
-    if (!*step) {
-        *step = counted(all, own_state(all, "step", TRAMA_I64, 0));
-        add_effect(all, *step);
-    }
-    return *step;
-}
-
-void trama_update_set(const trama_update *u, trama_value *state, trama_value *value)
-{
-    if (u && state && value && state != value)
-        *ARRAY_PUSH(&u->all->assignments) = (assignment){state, value};
-}
 
 /* ---- Unscaling and clipping ---- */
 
@@ -217,14 +31,14 @@ static trama_value *sum_of_squares(const trama_updates *all, int n, const traine
 /* 1 if x is finite, as u8: x - x is NaN where x is not finite. */
 static trama_value *is_finite(const trama_updates *all, trama_value *x)
 {
-    return trama_equal_at(all->where, trama_sub_at(all->where, x, x), number(all, TRAMA_F64, 0));
+    return trama_equal_at(all->where, trama_sub_at(all->where, x, x), updates_number(all, TRAMA_F64, 0));
 }
 
 /* min(1, clip_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_ has it. */
 static trama_value *norm_factor(trama_updates *all, trama_value *norm)
 {
-    trama_value *divisor = trama_add_at(all->where, norm, number(all, TRAMA_F64, 1e-6));
-    trama_value *ratio = trama_div_at(all->where, number(all, TRAMA_F64, all->optimizer->clip_norm), divisor);
+    trama_value *divisor = trama_add_at(all->where, norm, updates_number(all, TRAMA_F64, 1e-6));
+    trama_value *ratio = trama_div_at(all->where, updates_number(all, TRAMA_F64, all->optimizer->clip_norm), divisor);
     return trama_clamp_at(all->where, ratio, 0, 1);
 }
 
@@ -239,7 +53,7 @@ static trama_value *held(trama_updates *all, trama_value *gradient)
 {
     trama_value *g = gradient;
     if (g && all->factor)
-        g = trama_mul_at(all->where, g, cast_once(all, all->factor, g->dtype));
+        g = trama_mul_at(all->where, g, updates_cast(all, all->factor, g->dtype));
     return isfinite(all->most) ? trama_clamp_at(all->where, g, -all->most, all->most) : g;
 }
 
@@ -263,7 +77,7 @@ static void prepare_gradients(trama_updates *all, int n, trained *parameters)
     if (all->scale) {
         squares = sum_of_squares(all, n, parameters);
         all->step[TRAMA_STEP_TAKEN] = is_finite(all, squares);
-        all->factor = trama_div_at(all->where, number(all, TRAMA_F64, 1), all->scale);
+        all->factor = trama_div_at(all->where, updates_number(all, TRAMA_F64, 1), all->scale);
     }
     if (!isfinite(o->clip_norm))
         return;
@@ -290,8 +104,8 @@ static void assign_all(trama_updates *all, const trama_update *u)
     for (int i = 0; i < all->assignments.n; i++) {
         const assignment *a = &all->assignments.at[i];
         trama_value *updated =
-            value_storage(a->value) == value_storage(a->state) ? a->value : assign(all, a->state, a->value);
-        add_effect(all, updated);
+            value_storage(a->value) == value_storage(a->state) ? a->value : updates_assign(all, a->state, a->value);
+        updates_effect(all, updated);
     }
     all->assignments.n = 0;
 }
@@ -319,17 +133,19 @@ static void update_scale(trama_updates *all)
 {
     const trama_loss_scale *s = &all->optimizer->loss_scale;
     trama_where w = all->where;
-    trama_value *taken = trama_cast_at(w, all->step[TRAMA_STEP_TAKEN], TRAMA_F64), *one = number(all, TRAMA_F64, 1);
-    trama_value *good = own_state(all, "good", TRAMA_F64, 0),
+    trama_value *taken = trama_cast_at(w, all->step[TRAMA_STEP_TAKEN], TRAMA_F64),
+                *one = updates_number(all, TRAMA_F64, 1);
+    trama_value *good = updates_state(all, "good", TRAMA_F64, 0),
                 *next = trama_mul_at(w, trama_add_at(w, good, one), taken);
-    trama_value *enough = number(all, TRAMA_F64, (double)s->interval);
+    trama_value *enough = updates_number(all, TRAMA_F64, (double)s->interval);
     trama_value *full = trama_cast_at(w, trama_equal_at(w, next, enough), TRAMA_F64);
-    trama_value *factor = trama_add_at(w, number(all, TRAMA_F64, s->backoff), trama_scale_at(w, taken, 1 - s->backoff));
+    trama_value *factor =
+        trama_add_at(w, updates_number(all, TRAMA_F64, s->backoff), trama_scale_at(w, taken, 1 - s->backoff));
     factor = trama_add_at(w, factor, trama_scale_at(w, full, s->growth - 1));
     next = trama_mul_at(w, next, trama_sub_at(w, one, full));
     factor = trama_mul_at(w, all->scale, factor);
-    add_effect(all, apply2(w, &trama_op_assign, good, next));
-    add_effect(all, apply2(w, &trama_op_assign, all->scale, factor));
+    updates_effect(all, apply2(w, &trama_op_assign, good, next));
+    updates_effect(all, apply2(w, &trama_op_assign, all->scale, factor));
 }
 
 /* Marks gradients that ops other than updates read to be reduced at once: otherwise each reader would sum the terms. */
@@ -400,7 +216,7 @@ trama_value *trama_minimize_at(trama_where where, trama_value *loss, const trama
     node_role outer = p->role;
     p->role = NODE_UPDATE;
     if (optimizer->loss_scale.initial > 0)
-        all.scale = own_state(&all, "scale", TRAMA_F64, optimizer->loss_scale.initial);
+        all.scale = updates_state(&all, "scale", TRAMA_F64, optimizer->loss_scale.initial);
     if (derive(&all, scaled_loss(&all, loss), &list)) {
         all.effect = program_value(p, where, VALUE_EFFECT, loss->dtype, TRAMA_SCALAR, optimizer->name);
         for (int i = 0; i < TRAMA_N_STEP_PARTS; i++)
