@@ -239,15 +239,16 @@ void read_in_place(partition *q, const bool *kept);
 /* finish/fuse_calls.c: marks each call of a step with the calls behind it that are done with it as one. */
 void fuse_calls(partition *q);
 
-/* finish/messages.c: bundles small messages of exchanges that do not need each other's results; numbers all messages.
- */
+/* finish/bundles.c: bundles small messages of exchanges that do not need each other's results. */
 void bundle_messages(partition *q);
+
+/* finish/messages.c: numbers all messages. */
 void number_messages(plan *p);
 
-/* finish/order_chains.c: says which steps that only order others run on a worker. */
+/* memory/order_chains.c: says which steps that only order others run on a worker. */
 void bound_order_chains(plan *p);
 
-/* finish/spans.c: gives shards that are not used at the same time one buffer, and counts the plan's bytes. */
+/* memory/spans.c: gives shards that are not used at the same time one buffer, and counts the plan's bytes. */
 void share_memory(partition *q, const bool *kept);
 
 /* reshard.c: makes a distributed value, the plan's last, from another one of the same value. */
