@@ -106,23 +106,16 @@ typedef struct product_kind {
     int64_t most;
 } product_kind;
 
-/* A rank's seconds of workers for a copy. */
-static double copy_seconds(const calibration *c, record_copy *record, int64_t size, double work)
-{
-    const int copies = 2 * c->least;
-    const measured m = time_copies(c, record, size, copies, work);
-    return task_seconds(c, &m) * m.tasks / copies;
-}
-
 /* The flop of attention and of its gradient are those that plans count: attention.def. */
 static void measure_attention(const calibration *c)
 {
     for (int64_t n = 64; n <= 512; n *= 2) {
         const double flop = 4.0 * HEADS * (double)(n * n) * FEATURES;
         const sample s = sample_of(c, record_attention, n, 20.0 * HEADS * (double)n * FEATURES, flop, 2e10);
-        const double alone = copy_seconds(c, record_attention, n, flop / 1e11),
-                     both = copy_seconds(c, record_attention_gradient, n, 3.5 * flop / 1e11);
-        const double backward = 2.5 * flop / beyond_overhead(both - alone, 0);
+        const int copies = 2 * c->least;
+        const measured both = time_copies(c, record_attention_gradient, n, copies, 3.5 * flop / 1e11);
+        const double whole = task_seconds(c, &both) * both.tasks / copies, forward = s.seconds * flop / s.work;
+        const double backward = 2.5 * flop / beyond_overhead(whole, forward);
         say_rate(c, "op attention f32", s.work / s.seconds, s.work, "flop");
         say_rate(c, "op attention_masked f32", s.work / s.seconds, s.work, "flop");
         say_rate(c, "op attention_grad f32", backward, 2.5 * s.work, "flop");
