@@ -4,64 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bundle_candidates.h"
 #include "hash_table.h"
-#include "messages.h"
 #include "planner.h"
 #include "thresholds.h"
 #include "uses.h"
-
-/* ---- Candidates ---- */
-
-/* A message that may be bundled with others. */
-typedef struct candidate {
-    const plan_step *step;
-    int at; /* of the step in the plan */
-    int bucket, dtype;
-    int64_t elements, bytes;
-    plan_region from; /* sent: the region that its buffer is packed from, else its own region */
-    bool early;       /* sent: `from` is written again before the others are ready */
-} candidate;
-
-typedef ARRAY(candidate) candidates;
-
-/* 0: between the same places, of one bucket, level and type, so that they may be bundled. */
-static int compare_ways(const candidate *c, const candidate *d)
-{
-    plan_path of_c = plan_path_of(c->step), of_d = plan_path_of(d->step);
-    const int keys[][2] = {{(int)c->step->kind, (int)d->step->kind},
-                           {of_c.from, of_d.from},
-                           {of_c.to, of_d.to},
-                           {c->bucket, d->bucket},
-                           {c->dtype, d->dtype},
-                           {c->step->key.level, d->step->key.level}};
-    return COMPARE_KEYS(keys);
-}
-
-static int compare_candidates(const void *a, const void *b)
-{
-    const candidate *c = a, *d = b;
-    int order = compare_ways(c, d);
-    return order ? order : messages_compare(&c->step, &d->step);
-}
-
-static candidates find_candidates(const plan *p)
-{
-    candidates found = {0};
-    for (int i = 0; i < p->steps.n; i++) {
-        const plan_step *s = &p->steps.at[i];
-        if (s->kind < STEP_SEND || p->exchanges.at[s->exchange].bucket < 0)
-            continue;
-        const plan_region *r = &plan_step_operand(p, s, 0)->region;
-        trama_dtype dtype = p->shards.at[r->shard].dtype;
-        int64_t elements = box_count(&r->box), bytes = elements * (int64_t)trama_dtype_size(dtype);
-        if (bytes <= BUNDLE_MESSAGE)
-            *ARRAY_PUSH(&found) =
-                (candidate){s, i, p->exchanges.at[s->exchange].bucket, (int)dtype, elements, bytes, *r, false};
-    }
-    if (found.n)
-        qsort(found.at, (size_t)found.n, sizeof *found.at, compare_candidates);
-    return found;
-}
 
 /* ---- Bundles ---- */
 
@@ -140,7 +87,7 @@ static togethers find_together(bundling *b)
     for (int i = 0, n; i < b->found.n; i += n) {
         const candidate *first = &b->found.at[i];
         int64_t bytes = first->bytes;
-        for (n = 1; i + n < b->found.n && compare_ways(first, &first[n]) == 0; n++)
+        for (n = 1; i + n < b->found.n && candidates_compare_ways(first, &first[n]) == 0; n++)
             if ((bytes += first[n].bytes) > BUNDLE_BYTES)
                 break;
         if (n < 2)
@@ -383,7 +330,7 @@ static void rebuild(bundling *b)
 
 void bundle_messages(partition *q)
 {
-    bundling b = {.q = q, .found = find_candidates(q->p)};
+    bundling b = {.q = q, .found = candidates_find(q->p)};
     if (!b.found.n)
         return;
     int n_shards = q->p->shards.n;
