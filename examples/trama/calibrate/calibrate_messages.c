@@ -106,6 +106,13 @@ static void measure_lent(const calibration *c, double exchange)
     }
 }
 
+/* seconds: of a message after COLD_BYTES bytes of other data. */
+static void say_cold(const calibration *c, double seconds)
+{
+    say(c, "cold",
+        (quantity[MOST_QUANTITIES]){{1e6 * seconds, "us"}, {COLD_BYTES / 1e6, "MB"}, {1e6 * c->cold_task, "us"}});
+}
+
 /* A rank serves both ends of an exchange, and copies the bytes of both: the ends of a message copy it in turn, while
  * the memory is faster. */
 static void measure_pairs(const calibration *c)
@@ -118,15 +125,14 @@ static void measure_pairs(const calibration *c)
         (quantity[MOST_QUANTITIES]){{1e6 * fmax(small / 2 - 1e-6, 1e-6) / 2, "us"},
                                     {4 * COLD_BYTES / fmax(copies, least) / 1e9, "GB/s"}});
     measure_lent(c, small / 2);
-    say(c, "cold",
-        (quantity[MOST_QUANTITIES]){{1e6 * cold, "us"}, {COLD_BYTES / 1e6, "MB"}, {1e6 * c->cold_task, "us"}});
+    say_cold(c, cold);
     say(c, "local", (quantity[MOST_QUANTITIES]){{100, "GB/s"}, {1, "us"}});
 }
 
 void measure_messages(const calibration *c)
 {
     if (c->ranks < 2) {
-        say(c, "cold", (quantity[MOST_QUANTITIES]){{0, "us"}, {COLD_BYTES / 1e6, "MB"}, {1e6 * c->cold_task, "us"}});
+        say_cold(c, 0);
         return;
     }
     calibration paired = *c;
