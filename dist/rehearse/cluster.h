@@ -23,11 +23,13 @@ typedef struct cluster_kind {
     int cores, ranks, gpus;
     double task, submit, read, message;  /* seconds */
     double task_operand, submit_operand; /* seconds for each tile of a task's operands */
-    double submit_run;                   /* seconds for each run */
+    double submit_run, submit_message;   /* seconds for each run; more for a message than for a task */
     double feed, copies, pcie;           /* B/s; copies 0: no time */
     double local, local_latency;
     double eager;                            /* bytes */
-    double cold, cold_task, cold_bytes;      /* seconds more of a message and of a task, after so many bytes or more */
+    double cold, cold_bytes;                 /* seconds more of a message after so many bytes or more */
+    double evict;                            /* bytes of a run, 0 where it is not described */
+    double evict_task, evict_submit;         /* seconds more of a task and of a submission after so many or more */
     double cache, cache_rate, far, far_rate; /* of a core: bytes, 0 where it is not described; B/s */
     double far_writes;                       /* B/s of what goes back to memory; 0: as far_rate */
     bool used;                               /* there are nodes of it */
@@ -73,7 +75,7 @@ static inline double cluster_copy_seconds(const cluster_kind *k, int64_t bytes)
     return k->copies > 0 ? (double)bytes / k->copies : 0;
 }
 
-/* The share of `cold` or `cold_task` that is due after a core has loaded so many bytes. */
+/* The share of `cold` that is due after a core has loaded so many bytes. */
 static inline double cluster_coldness(const cluster_kind *k, double bytes)
 {
     return bytes < k->cold_bytes ? bytes / k->cold_bytes : 1;

@@ -6,7 +6,7 @@
 
 #include "cluster.h"
 
-enum { MOST_WORDS = 8, MOST_QUANTITIES = 3, MOST_NODES = 1 << 20, MOST_PER_NODE = 1 << 16, MOST_SWITCHES = 1 << 16 };
+enum { MOST_WORDS = 8, MOST_QUANTITIES = 4, MOST_NODES = 1 << 20, MOST_PER_NODE = 1 << 16, MOST_SWITCHES = 1 << 16 };
 
 typedef struct reader {
     trama_cluster *c;
@@ -149,13 +149,14 @@ static bool read_fact(reader *r)
         } quantity[MOST_QUANTITIES];
     } facts[] = {
         {"task", 0, {{"s", &k->task}, {"s", &k->task_operand}}},
-        {"submit", 0, {{"s", &k->submit}, {"s", &k->submit_operand}, {"s", &k->submit_run}}},
+        {"submit", 0, {{"s", &k->submit}, {"s", &k->submit_operand}, {"s", &k->submit_run}, {"s", &k->submit_message}}},
         {"read", 0, {{"s", &k->read}}},
         {"feed", 1, {{"B/s", &k->feed}}},
         {"message", 0, {{"s", &k->message}, {"B/s", &k->copies}}},
         {"cache", 0, {{"B", &k->cache}, {"B/s", &k->cache_rate}}},
         {"far", 0, {{"B", &k->far}, {"B/s", &k->far_rate}, {"B/s", &k->far_writes}}},
-        {"cold", 0, {{"s", &k->cold}, {"B", &k->cold_bytes}, {"s", &k->cold_task}}},
+        {"cold", 0, {{"s", &k->cold}, {"B", &k->cold_bytes}}},
+        {"evict", 0, {{"B", &k->evict}, {"s", &k->evict_task}, {"s", &k->evict_submit}}},
         {"local", 1, {{"B/s", &k->local}, {"s", &k->local_latency}}},
         {"pcie", 1, {{"B/s", &k->pcie}}},
         {"eager", 0, {{"B", &k->eager}}},
@@ -167,7 +168,8 @@ static bool read_fact(reader *r)
         if (strcmp(r->word[0], facts[i].word))
             continue;
         if (!has_words(r, 2, 1 + most,
-                       "a word and one quantity; two of task, message, cache and local; three of submit, far and cold"))
+                       "a word and one quantity; two of task, message, cache, cold and local; three of far and evict; "
+                       "four of submit"))
             return false;
         while (at < r->n - 1 &&
                read_number(r, 1 + at, facts[i].quantity[at].unit, at ? 0 : facts[i].least, facts[i].quantity[at].value))

@@ -3,6 +3,7 @@
  * wrote it last, and one that writes it for all that read it since. */
 #include "step_graph.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "step_cache.h"
@@ -211,17 +212,26 @@ static void add_load(const graph_source *source, const graph_step *task, int pla
             load[graph_worker(source, place, w)] += task->loaded / workers;
 }
 
-/* Tasks find the memory of their runtime cold where their core brought other data since the run before. */
-static void add_coldness(const graph_source *source, step_graph *g, const double *load)
+/* Tasks and their submission find the memory of the runtime outside of the cache where their core brought other data
+ * since the run before. */
+static void add_evictions(const graph_source *source, step_graph *g, const double *load)
 {
     const plan *p = source->plan;
-    for (int i = 0; i < g->n && source->repeats; i++) {
+    const cluster_kind *k = source->kind;
+    double all = 0; /* tasks, each in the share of the cache that is lost */
+    int tasks = 0;
+    for (int i = 0; i < g->n && source->repeats && k->evict > 0; i++) {
         graph_step *task = &g->steps[i];
         const int place = p->steps.at[i].place,
                   worker = task->worker >= 0 ? task->worker : graph_worker(source, place, 0);
-        if (task->message < 0 && task->kind != STEP_ORDER && !plan_on_gpu(p, place))
-            task->seconds += (float)(source->kind->cold_task * cluster_coldness(source->kind, load[worker]));
+        if (task->message >= 0 || task->kind == STEP_ORDER)
+            continue;
+        const double lost = plan_on_gpu(p, place) ? 0 : fmin(1, load[worker] / k->evict);
+        task->seconds += (float)(k->evict_task * lost);
+        all += lost;
+        tasks++;
     }
+    g->submission += k->evict_submit * g->n * all / max_i64(1, tasks);
 }
 
 static void fill_steps(const graph_source *source, const builder *b, step_graph *g, graph_messages *messages)
@@ -242,13 +252,15 @@ static void fill_steps(const graph_source *source, const builder *b, step_graph 
         made->worker = s->kind == STEP_ORDER ? -1 : (short)graph_worker(source, s->place, s->lane);
         made->flops = (float)s->flops;
         made->rendezvous = s->kind == STEP_SEND && s->exchange >= 0 && p->exchanges.at[s->exchange].rendezvous;
+        g->submission += k->submit;
         if (goes) {
             add_message(p, i, messages);
+            g->submission += k->submit_message;
             continue;
         }
         const double bytes = step_bytes(p, s);
         const int tiles = count_tiles(b, s);
-        g->tiles += tiles;
+        g->submission += k->submit_operand * tiles;
         if (s->kind == STEP_ORDER)
             continue;
         made->seconds =
@@ -256,7 +268,7 @@ static void fill_steps(const graph_source *source, const builder *b, step_graph 
         made->loaded = step_moves(s) ? (float)bytes - reuse[i].cached : 0;
         add_load(source, made, s->place, load);
     }
-    add_coldness(source, g, load);
+    add_evictions(source, g, load);
     free(load);
     free(reuse);
 }

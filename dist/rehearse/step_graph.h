@@ -39,7 +39,7 @@ typedef struct step_graph {
     int *next;
     int64_t memory, buffers, live; /* bytes, as trama_rehearsal_report has them, without further inputs in flight */
     int64_t inputs;                /* bytes of inputs that are fed for each run */
-    int64_t tiles;                 /* of the operands of tasks */
+    double submission;             /* seconds of the submitting thread for a run's steps */
 } step_graph;
 
 /* A send or receive of the plan, for matching. */

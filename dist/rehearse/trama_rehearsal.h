@@ -32,14 +32,17 @@ typedef struct trama_cluster trama_cluster;
  *                                 (10GB/s) in place of memory's, and results go back at WRITTEN (as RATE); BYTES of 0
  *                                 turn this off (0)
  *   task TIME [OPERAND]           of a worker, for each task, and more for each tile of its operands (1us 0s)
- *   submit TIME [OPERAND [RUN]]   of the submitting thread, for each task and message, more for each tile of a task's
- *                                 operands, and for each run (0s 0s 0s)
+ *   submit TIME [OPERAND [RUN [MESSAGE]]]
+ *                                 of the submitting thread, for each task and message, more for each tile of a task's
+ *                                 operands, for each run, and more for each message (0s 0s 0s 0s)
  *   read TIME                     of the submitting thread, for each value that the program reads between runs (0s)
  *   feed RATE                     B/s at which the submitting thread copies inputs (10GB/s)
  *   message TIME [RATE]           of a core, for each message that is sent or received, and B/s of its copies (1us)
- *   cold TIME [BYTES [TASK]]      more of a core, for a message that it serves after tasks that brought BYTES (4MB)
- *                                 or more into its cache since its last one, and TASK more for each task where those
- *                                 of a run bring so many; parts of these after fewer (0s 4MB 0s)
+ *   cold TIME [BYTES]             more of a core, for a message that it serves after tasks that brought BYTES (4MB)
+ *                                 or more into its cache since its last one; a part of it after fewer (0s 4MB)
+ *   evict BYTES [TASK [SUBMIT]]   where the tasks of a run bring BYTES or more into the cache of their core: TASK more
+ *                                 for each of them, and SUBMIT more for each task and message that is submitted;
+ *                                 parts of these for fewer; BYTES of 0 turn this off (0 0s 0s)
  *   local BANDWIDTH TIME          the memory through which ranks of one node send (10GB/s 1us)
  *   pcie BANDWIDTH                between the memories of a GPU and its node (16GB/s)
  *   eager BYTES                   messages above it that a plan sends by rendezvous wait for their receivers (1MB)

@@ -17,10 +17,11 @@ static const char whole[] = "# two kinds of nodes under two switches\n"
                             "  op matmul f32 80Gflop/s\n"
                             "  op sum memory 1GB/s 1MB\n"
                             "  task 3us 200ns\n"
-                            "  submit 500ns 40ns 6us\n"
+                            "  submit 500ns 40ns 6us 300ns\n"
                             "  read 9us\n"
                             "  far 64MB 20GB/s 40GB/s\n"
-                            "  cold 30us 2MB 700ns\n"
+                            "  cold 30us 2MB\n"
+                            "  evict 16MB 700ns 900ns\n"
                             "  message 4us 2GB/s\n"
                             "  local 6GB/s 1us\n"
                             "  eager 64kB\n"
@@ -46,13 +47,16 @@ START_TEST(a_text_says_all_of_a_machine)
     ck_assert_double_eq_tol(k->submit, 5e-7, 1e-12);
     ck_assert_double_eq_tol(k->submit_operand, 4e-8, 1e-12);
     ck_assert_double_eq_tol(k->submit_run, 6e-6, 1e-12);
+    ck_assert_double_eq_tol(k->submit_message, 3e-7, 1e-12);
     ck_assert_double_eq_tol(k->read, 9e-6, 1e-12);
     ck_assert_double_eq_tol(k->far, 64e6, 1);
     ck_assert_double_eq_tol(k->far_rate, 20e9, 1);
     ck_assert_double_eq_tol(k->far_writes, 40e9, 1);
     ck_assert_double_eq_tol(k->cold, 30e-6, 1e-12);
     ck_assert_double_eq_tol(k->cold_bytes, 2e6, 1e-3);
-    ck_assert_double_eq_tol(k->cold_task, 7e-7, 1e-12);
+    ck_assert_double_eq_tol(k->evict, 16e6, 1);
+    ck_assert_double_eq_tol(k->evict_task, 7e-7, 1e-12);
+    ck_assert_double_eq_tol(k->evict_submit, 9e-7, 1e-12);
     ck_assert_double_eq_tol(k->message, 4e-6, 1e-12);
     ck_assert_double_eq_tol(k->copies, 2e9, 1);
     ck_assert_double_eq_tol(k->local_latency, 1e-6, 1e-12);
@@ -121,7 +125,7 @@ static const struct wrong {
     {"kind n\ntask 1xs\nnodes 1 n", "line 2: '1xs' is no number of s"},
     {"kind n\ntask 1us 1xs\nnodes 1 n", "line 2: '1xs' is no number of s"},
     {"kind n\nread 1us 1us\nnodes 1 n", "line 2: the statement has 3 words; its form is: a word and one quantity"},
-    {"kind n\ncold 1us 1MB 1us 1us\nnodes 1 n", "line 2: the statement has 5 words; its form is: a word and one"},
+    {"kind n\ncold 1us 1MB 1us\nnodes 1 n", "line 2: the statement has 4 words; its form is: a word and one"},
     {"kind n\nfar 1GB/s\nnodes 1 n", "line 2: '1GB/s' is no number of B"},
     {"kind n\nspeed 3\nnodes 1 n", "line 2: there is no statement 'speed'"},
     {"kind n\nswitch s\nswitch s\nnodes 1 n", "line 3: there is a switch 's' already"},

@@ -67,7 +67,7 @@ static void stage_free(stage *t)
 static trama_status add_rank(stage *t, int n, const made_step *steps)
 {
     graph_messages messages = {0};
-    step_graph g = {.n = n};
+    step_graph g = {.n = n, .submission = cluster_kind_of(t->cluster, 0)->submit * n};
     g.steps = trama_alloc(((size_t)n + 1) * sizeof *g.steps);
     g.next = trama_alloc((size_t)(n * n + n + 1) * sizeof *g.next);
     int at = 0;

@@ -112,9 +112,11 @@ START_TEST(operands_in_the_cache_come_at_its_rate)
         {"far 1MB 500MB/s", 3, 24e-6},
         {"far 5000B 5GB/s", 3, 24e-6}, /* it is no slower than the op */
         {"task 1us 100ns", 1, 2 * (12e-6 + 1e-6 + 2 * 100e-9)},
-        {"cold 0s 6kB 3us", 1, 24e-6}, /* of one run the first */
-        {"cold 0s 6kB 3us", 3, 24e-6 + 2 * 3e-6},
-        {"cold 0s 72kB 3us", 3, 24e-6 + 2 * 1e-6},
+        {"evict 6kB 3us", 1, 24e-6}, /* of one run the first */
+        {"evict 6kB 3us", 3, 24e-6 + 2 * 3e-6},
+        {"evict 72kB 3us", 3, 24e-6 + 2 * 1e-6},
+        {"evict 6kB 0s 40us", 3, 24e-6 + 2 * 40e-6}, /* the core that computes submits, too */
+        {"evict 72kB 0s 120us", 3, 24e-6 + 2 * 40e-6},
     };
     trama_program *p = trama_program_create();
     trama_value *x = trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(1000), NULL);
@@ -123,6 +125,30 @@ START_TEST(operands_in_the_cache_come_at_its_rate)
         const trama_rehearsal_options o = {.runs = cases[i].runs};
         ck_assert_double_eq_tol(seconds_with(cases[i].cache, t, &o), cases[i].seconds, 1e-8);
     }
+    trama_program_destroy(&p);
+}
+END_TEST
+
+/* Two ranks exchange an element: each run has a task, a send and a receive, whose submission is all that takes time. */
+START_TEST(messages_take_longer_to_submit_than_tasks)
+{
+    trama_program *p = trama_program_create();
+    trama_mesh *mesh = trama_mesh_create("2"), *swapped = trama_mesh_child(mesh, 1, (int[]){2}, NULL, (int[]){1, 0});
+    trama_value *x = trama_shard(trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(2), NULL), mesh, "S(0)");
+    trama_target *t = trama_target_create(p, "t", trama_neg(trama_reshard(x, swapped, "S(0)")));
+    static const struct {
+        const char *submit;
+        double seconds;
+    } cases[] = {{"1ms", 3e-3}, {"1ms 0s 2ms", 5e-3}, {"1ms 0s 0s 4ms", 11e-3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char node[200];
+        snprintf(node, sizeof node, "kind n\n ranks 2\n cores 4\n task 0s\n message 0s\n submit %s\n nodes 1 n",
+                 cases[i].submit);
+        const trama_rehearsal_options o = {.runs = 5};
+        ck_assert_double_eq_tol(report_on(t, node, &o).step_seconds, cases[i].seconds, 1e-4);
+    }
+    trama_mesh_destroy(&swapped);
+    trama_mesh_destroy(&mesh);
     trama_program_destroy(&p);
 }
 END_TEST
@@ -264,6 +290,7 @@ int main(void)
                                   rates_are_found_by_the_name_of_the_op,
                                   sums_of_terms_have_the_rates_of_additions,
                                   operands_in_the_cache_come_at_its_rate,
+                                  messages_take_longer_to_submit_than_tasks,
                                   each_tile_has_a_last_use,
                                   results_that_others_have_read_take_longer,
                                   ops_of_the_program_share_rates,

@@ -87,17 +87,10 @@ const graph_step *simulated_step(const simulated *s, int64_t step)
     return &s->graph[rank].steps[step - s->ranks[rank].first];
 }
 
-/* Seconds in which a run of a rank is submitted. */
-static double submission(const simulated *s, int rank)
-{
-    const cluster_kind *k = cluster_kind_of(s->c, rank);
-    return k->submit * s->graph[rank].n + k->submit_operand * (double)s->graph[rank].tiles;
-}
-
 double simulated_submission(const simulated *s, int rank, int64_t run, int64_t step)
 {
     const sim_rank *r = &s->ranks[rank];
-    return r->submit_at[run % s->slots] + submission(s, rank) * (double)(step - r->first + 1) / s->graph[rank].n;
+    return r->submit_at[run % s->slots] + s->graph[rank].submission * (double)(step - r->first + 1) / s->graph[rank].n;
 }
 
 void simulated_change(simulated *s, int rank, int tasks, int flows)
@@ -163,7 +156,7 @@ static void submit_run(simulated *s, int rank)
     const cluster_kind *k = cluster_kind_of(s->c, rank);
     const double before = s->own + k->submit_run + s->reads * k->read + (double)g->inputs / k->feed;
     r->submitted++;
-    r->submit_at[run % s->slots] = cores_submit(s, rank, before + submission(s, rank)) + before;
+    r->submit_at[run % s->slots] = cores_submit(s, rank, before + g->submission) + before;
     for (int i = 0; i < g->n; i++)
         count_down(s, rank, run, r->first + i, SIM_SUBMISSION);
 }

@@ -17,7 +17,7 @@
 #include "must.h"
 #include "progress.h"
 
-enum { TINY = 16, LONG = 1 << 17, OWN_CORE = 8 };
+enum { TINY = 16, WIDE = 1 << 16, LONG = 1 << 17, OWN_CORE = 8 };
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "where the machine goes [stdout]", 0},
@@ -78,22 +78,35 @@ static void measure_tasks(calibration *c)
     say(c, "task",
         (quantity[MOST_QUANTITIES]){{1e6 * beyond_overhead(whole, FEW * operand + own), "us"},
                                     {1e6 * fmax(0, operand - own_operand), "us"}});
-    say(c, "submit",
-        (quantity[MOST_QUANTITIES]){{1e6 * (submit - FEW * submit_operand), "us"},
-                                    {1e6 * submit_operand, "us"},
-                                    {1e6 * fmax(0, large.submit - submit * large.tasks), "us"}});
+    c->submit[0] = (quantity){1e6 * (submit - FEW * submit_operand), "us"};
+    c->submit[1] = (quantity){1e6 * submit_operand, "us"};
+    c->submit[2] = (quantity){1e6 * fmax(0, large.submit - submit * large.tasks), "us"};
 }
 
-/* Small tasks in turns with passes over COLD_BYTES bytes, beside both alone. */
-static void measure_cold_tasks(calibration *c)
+/* Of a task in chains beside the time of its kernel, with its submission, and of that alone. */
+typedef struct task_overhead {
+    double task, submit;
+} task_overhead;
+
+static task_overhead overhead_of_passes(const calibration *c, int64_t elements)
 {
-    const double passes = 1e-4 * c->least;
-    const measured small = time_copies(c, record_add, TINY, TASKS, 2e-6);
-    const measured large = time_copies(c, record_add, COLD_BYTES / ADD_BYTES, c->least, 1e-4);
-    const measured both = time_copies(c, record_add_more, TINY, TASKS + c->least, 2e-6 + passes / TASKS);
-    const int at_once = c->workers < TASKS ? c->workers : TASKS;
-    const double more = (both.run - small.run - large.run) / sharing(c->ranks * c->workers, c->cores);
-    c->cold_task = fmax(0, more * at_once / TASKS);
+    enum { CHAINS = EVICT_BYTES / (PASSES * WIDE * 4) };
+    kernel_seconds();
+    const measured m =
+        time_copies(c, record_passes, elements, CHAINS * c->least, PASSES * (4e-6 + 4e-10 * (double)elements));
+    return (task_overhead){task_seconds(c, &m) - kernel_seconds(), m.submit / m.tasks};
+}
+
+/* Where tasks bring EVICT_BYTES into the cache of their core, and where they bring nothing. */
+static void measure_evictions(calibration *c)
+{
+    const task_overhead few = overhead_of_passes(c, TINY), many = overhead_of_passes(c, WIDE);
+    const double submit = fmax(0, many.submit - few.submit);
+    c->evicted = fmax(0, many.task - few.task);
+    say(c, "evict",
+        (quantity[MOST_QUANTITIES]){{EVICT_BYTES / 1e6, "MB"},
+                                    {1e6 * fmax(0, c->evicted - (c->own_core ? 0 : submit)), "us"},
+                                    {1e6 * submit, "us"}});
 }
 
 /* A product takes flop / R + bytes of operands / B + bytes of results / c->memory. A square one and a flat one with the
@@ -130,7 +143,7 @@ static void measure_updates(const calibration *c)
         const double bytes = UPDATE_MOVES * (double)n * updates_of(n) * c->least;
         const measured m = time_copies(c, record_updates, n, 1, bytes / 2e10);
         const double task = task_seconds(c, &m), work = bytes / m.tasks;
-        say_rate(c, "op adam memory", work / beyond_overhead(task, c->task + c->cold_task), work, "B");
+        say_rate(c, "op adam memory", work / beyond_overhead(task, overhead_beside(c, SPREAD_BYTES)), work, "B");
     }
 }
 
@@ -186,21 +199,23 @@ static void measure_own(const calibration *c)
         const char *line;
         record_copy *record;
         double element; /* bytes */
-    } kinds[] = {{"op own f32", record_own_f32, 4}, {"op own f64", record_own_f64, 8}};
+    } kinds[] = {{"op own f32", record_own_chain_f32, 4}, {"op own f64", record_own_chain_f64, 8}};
     static const int64_t counts[] = {32768, 1 << 18, 1 << 19};
     double rate = 0; /* of f64 */
     for (int wide = 0; wide < 2; wide++) {
         const int64_t n = 32768 * c->least;
-        const measured m = time_copies(c, kinds[wide].record, n, 1, OWN_FLOPS * (double)n / 1e10);
-        const double seconds = beyond_overhead(task_seconds(c, &m), c->task);
-        rate = OWN_FLOPS * (double)n / m.tasks / seconds;
+        kernel_seconds();
+        const double flop = OWN_FLOPS * OWN_CHAIN * (double)n;
+        const measured m = time_copies(c, kinds[wide].record, n, 1, flop / 1e10);
+        rate = flop / m.tasks / kernel_seconds();
         say_rate(c, kinds[wide].line, rate, 0, "flop");
     }
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         const double bytes = 3 * kinds[1].element * (double)counts[i];
+        kernel_seconds();
         const sample s = sample_of(c, record_own_f64, counts[i], bytes, bytes, 4e9);
         const double computes = OWN_FLOPS * s.work / (3 * kinds[1].element) / rate;
-        say_rate(c, "op own memory", s.work / fmax(s.seconds - computes, s.work / 1e12), s.work, "B");
+        say_rate(c, "op own memory", s.work / fmax(kernel_seconds() - computes, s.work / 1e12), s.work, "B");
     }
 }
 
@@ -265,7 +280,7 @@ static void measure(calibration *c)
     static const int64_t sides[] = {256, 512}, counts[] = {4096, 32768, 1 << 17, 1 << 18};
     measure_tasks(c);
     measure_caches(c);
-    measure_cold_tasks(c);
+    measure_evictions(c);
     measure_read(c);
     measure_feed(c);
     double best[2];

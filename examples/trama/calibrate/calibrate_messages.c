@@ -32,10 +32,10 @@ static trama_mesh *arrange(const calibration *c, int ndim, const int *shape, boo
     return mesh;
 }
 
-/* Seconds of a core for a run that makes v, which takes about `work`. */
-static double core_seconds(const calibration *c, trama_program *p, trama_value *v, double work)
+/* Of a rank's core. */
+static double run_seconds(const calibration *c, const measured *m)
 {
-    return time_program(c, p, trama_target_create(p, "hops", v), work).run / sharing(c->ranks, c->cores);
+    return m->run / sharing(c->ranks, c->cores);
 }
 
 static trama_value *row_sums(trama_value *v)
@@ -43,10 +43,14 @@ static trama_value *row_sums(trama_value *v)
     return trama_sum_over(v, TRAMA_DIMS(1), true);
 }
 
+typedef struct exchange_cost {
+    double seconds, submit; /* of a core, and of the submitting thread */
+} exchange_cost;
+
 /* Seconds in which a rank passes over `own` bytes and then does two tasks on `sent` bytes, each of which waits for the
  * one before. exchanges: so many times the ranks of a pair exchange the bytes before either of these, as ranks do that
  * compute the same program. */
-static double time_exchanges(const calibration *c, int64_t own, int64_t sent, int exchanges)
+static exchange_cost time_exchanges(const calibration *c, int64_t own, int64_t sent, int exchanges)
 {
     trama_program *p = trama_program_create();
     trama_mesh *end[2];
@@ -62,19 +66,20 @@ static double time_exchanges(const calibration *c, int64_t own, int64_t sent, in
         for (int side = 1; side >= 0; side--)
             v = trama_flip(i < exchanges ? trama_reshard(v, end[side], "S(0)") : v, TRAMA_DIMS(1)); /* is never fused */
     }
-    const double seconds = core_seconds(c, p, v, HOPS * (4e-5 + (double)sent / 1e9 + (double)own / 4e9));
+    const double work = HOPS * (4e-5 + (double)sent / 1e9 + (double)own / 4e9);
+    const measured m = time_program(c, p, trama_target_create(p, "hops", v), work);
     trama_program_destroy(&p);
     trama_mesh_destroy(&end[0]);
     trama_mesh_destroy(&end[1]);
-    return seconds / HOPS;
+    return (exchange_cost){run_seconds(c, &m) / HOPS, m.submit / HOPS};
 }
 
-/* The seconds that two exchanges take of a rank's core. Ranks that meet once a run go at the speed of the slower one,
- * as those that meet in each hop. */
-static double exchange_twice(const calibration *c, int64_t own, int64_t sent)
+/* Of two exchanges. Ranks that meet once a run go at the speed of the slower one, as those that meet in each hop. */
+static exchange_cost exchange_twice(const calibration *c, int64_t own, int64_t sent)
 {
-    const double every = time_exchanges(c, own, sent, HOPS), one = time_exchanges(c, own, sent, 1);
-    return (every - one) * HOPS / (HOPS - 1);
+    const exchange_cost every = time_exchanges(c, own, sent, HOPS), one = time_exchanges(c, own, sent, 1);
+    const double hops = (double)HOPS / (HOPS - 1);
+    return (exchange_cost){(every.seconds - one.seconds) * hops, (every.submit - one.submit) * hops};
 }
 
 /* Seconds of a core in which a rank writes n elements, and adds to others those of its pair, of which it reads one half
@@ -88,10 +93,10 @@ static double time_sums(const calibration *c, int64_t n)
     trama_shard(v, mesh, "S(0),S(1)");
     for (int i = 0; i < HOPS; i++)
         v = trama_shard(trama_add(v, apply_term(v)), mesh, "S(0),S(1)");
-    const double seconds = core_seconds(c, p, v, HOPS * (2e-5 + 1e-9 * (double)n));
+    const measured m = time_program(c, p, trama_target_create(p, "sums", v), HOPS * (2e-5 + 1e-9 * (double)n));
     trama_program_destroy(&p);
     trama_mesh_destroy(&mesh);
-    return seconds / HOPS;
+    return run_seconds(c, &m) / HOPS;
 }
 
 /* exchange: seconds of a message of both ranks. */
@@ -106,11 +111,13 @@ static void measure_lent(const calibration *c, double exchange)
     }
 }
 
-/* seconds: of a message after COLD_BYTES bytes of other data. */
-static void say_cold(const calibration *c, double seconds)
+/* submit: seconds in which a message is submitted; cold: more of one after COLD_BYTES bytes of other data. */
+static void say_overhead(const calibration *c, double submit, double cold)
 {
-    say(c, "cold",
-        (quantity[MOST_QUANTITIES]){{1e6 * seconds, "us"}, {COLD_BYTES / 1e6, "MB"}, {1e6 * c->cold_task, "us"}});
+    say(c, "submit",
+        (quantity[MOST_QUANTITIES]){
+            c->submit[0], c->submit[1], c->submit[2], {fmax(0, 1e6 * submit - c->submit[0].value), "us"}});
+    say(c, "cold", (quantity[MOST_QUANTITIES]){{1e6 * cold, "us"}, {COLD_BYTES / 1e6, "MB"}});
 }
 
 /* A rank serves both ends of an exchange, and copies the bytes of both: the ends of a message copy it in turn, while
@@ -118,21 +125,22 @@ static void say_cold(const calibration *c, double seconds)
 static void measure_pairs(const calibration *c)
 {
     enum { SMALL = 8 };
-    const double small = exchange_twice(c, 0, SMALL);
-    const double cold = fmax(0, exchange_twice(c, COLD_BYTES, SMALL) - small);
-    const double copies = exchange_twice(c, 0, COLD_BYTES) - small, least = 4 * COLD_BYTES / 100e9;
+    const exchange_cost exchanges = exchange_twice(c, 0, SMALL);
+    const double small = exchanges.seconds;
+    const double cold = fmax(0, exchange_twice(c, COLD_BYTES, SMALL).seconds - small);
+    const double copies = exchange_twice(c, 0, COLD_BYTES).seconds - small, least = 4 * COLD_BYTES / 100e9;
     say(c, "message",
         (quantity[MOST_QUANTITIES]){{1e6 * fmax(small / 2 - 1e-6, 1e-6) / 2, "us"},
                                     {4 * COLD_BYTES / fmax(copies, least) / 1e9, "GB/s"}});
     measure_lent(c, small / 2);
-    say_cold(c, cold);
+    say_overhead(c, exchanges.submit / 4, cold);
     say(c, "local", (quantity[MOST_QUANTITIES]){{100, "GB/s"}, {1, "us"}});
 }
 
 void measure_messages(const calibration *c)
 {
     if (c->ranks < 2) {
-        say_cold(c, 0);
+        say_overhead(c, 0, 0);
         return;
     }
     calibration paired = *c;

@@ -5,7 +5,7 @@
 
 #include "calibrate_programs.h"
 
-/* Writes the lines message, op lent, cold and local; of one rank cold alone. */
+/* Writes the lines message, op lent, submit, cold and local; of one rank submit and cold. */
 void measure_messages(const calibration *c);
 
 #endif

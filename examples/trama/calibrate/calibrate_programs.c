@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "calibrate_programs.h"
 
+#include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "must.h"
 
-enum { LINE = 256 };
+enum { LINE = 256, OWN_LINE = 1024 };
 
 static trama_value *state(const calibration *c, trama_program *p, const char *name, int copy, trama_dtype dtype,
                           trama_shape shape, bool split)
@@ -82,11 +84,6 @@ trama_value *record_turns(const calibration *c, trama_program *p, int64_t n, boo
         v = trama_add(v, trama_flip(v, TRAMA_DIMS(others ? 1 : 2)));
     return v;
 }
-/* Small additions, and behind them some of COLD_BYTES bytes. */
-trama_value *record_add_more(const calibration *c, trama_program *p, int copy, int64_t n)
-{
-    return record_add(c, p, copy, copy < TASKS ? n : (int64_t)COLD_BYTES / ADD_BYTES);
-}
 trama_value *record_exponential(const calibration *c, trama_program *p, int copy, int64_t n)
 {
     return trama_exp(vector(c, p, "x", copy, n));
@@ -134,28 +131,67 @@ trama_value *record_sum(const calibration *c, trama_program *p, int copy, int64_
 
 /* ---- An op of one's own ---- */
 
-/* A loop over rows as programs compile it, with the same flags: u + r (a - 2 u + b) of neighbours in a row. */
+/* Nanoseconds in kernels that count them, and their calls, on all workers. */
+static _Atomic int64_t in_kernels, kernels;
+static int64_t clock_nanoseconds; /* of reading the clock */
+
+static int64_t thread_nanoseconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static trama_status kernel_ends(int64_t begun)
+{
+    in_kernels += thread_nanoseconds() - begun - clock_nanoseconds;
+    kernels++;
+    return TRAMA_OK;
+}
+
+static int64_t time_clock(void)
+{
+    enum { TRIES = 100 };
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < TRIES; i++) {
+        const int64_t begun = thread_nanoseconds(), passed = thread_nanoseconds() - begun;
+        least = passed < least ? passed : least;
+    }
+    return least;
+}
+
+double kernel_seconds(void)
+{
+    const double seconds = 1e-9 * (double)in_kernels / fmax(1, (double)kernels);
+    in_kernels = kernels = 0;
+    return seconds;
+}
+
+/* A loop over rows as programs compile it, with the same flags: u + r (the four neighbours of u - 4 u). */
 #define OWN_ROW(type)                                                                                                  \
-    static void own_row_##type(int64_t n, const type *u, type *next)                                                   \
+    static void own_row_##type(int64_t n, const type *u, const type *above, const type *below, type *restrict next)    \
     {                                                                                                                  \
         for (int64_t i = 1; i < n - 1; i++)                                                                            \
-            next[i] = u[i] + (type)0.2 * (u[i - 1] - 2 * u[i] + u[i + 1]);                                             \
+            next[i] = u[i] + (type)0.2 * (above[i] + below[i] + u[i - 1] + u[i + 1] - 4 * u[i]);                       \
     }
 OWN_ROW(float)
 OWN_ROW(double)
 
 static trama_status own_cpu(const trama_call *call)
 {
+    const int64_t begun = thread_nanoseconds();
     const trama_view *u = &call->in[0], *next = &call->out[0];
-    for (int64_t row = 0; row < u->extent[0]; row++) {
-        void *from = (char *)u->data + row * u->stride[0] * (int64_t)trama_dtype_size(u->dtype);
-        void *to = (char *)next->data + row * next->stride[0] * (int64_t)trama_dtype_size(next->dtype);
+    const int64_t size = (int64_t)trama_dtype_size(u->dtype), line = u->stride[0] * size, last = u->extent[0] - 1;
+    for (int64_t row = 0; row <= last; row++) { /* at the ends a row is its own neighbour */
+        char *at = (char *)u->data + row * line, *above = row > 0 ? at - line : at,
+             *below = row < last ? at + line : at;
+        void *to = (char *)next->data + row * next->stride[0] * size;
         if (u->dtype == TRAMA_F32)
-            own_row_float(u->extent[1], from, to);
+            own_row_float(u->extent[1], (void *)at, (void *)above, (void *)below, to);
         else
-            own_row_double(u->extent[1], from, to);
+            own_row_double(u->extent[1], (void *)at, (void *)above, (void *)below, to);
     }
-    return TRAMA_OK;
+    return kernel_ends(begun);
 }
 
 static trama_status term_cpu(const trama_call *call)
@@ -163,6 +199,23 @@ static trama_status term_cpu(const trama_call *call)
     const trama_view *x = &call->in[0], *y = &call->out[0];
     memcpy(y->data, x->data, sizeof(float) * (size_t)y->extent[y->ndim - 1]);
     return TRAMA_OK;
+}
+
+/* next = v + the sum of x, an array of whole LANES. */
+static trama_status pass_cpu(const trama_call *call)
+{
+    enum { LANES = 16 };
+    const int64_t begun = thread_nanoseconds();
+    const trama_view *x = &call->in[1];
+    const float *from = x->data;
+    float sum[LANES] = {0}, all = 0;
+    for (int64_t i = 0; i + LANES <= x->extent[x->ndim - 1]; i += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            sum[lane] += from[i + lane];
+    for (int lane = 0; lane < LANES; lane++)
+        all += sum[lane];
+    *(float *)call->out[0].data = *(const float *)call->in[0].data + all;
+    return kernel_ends(begun);
 }
 
 static trama_status nothing_cpu(const trama_call *call)
@@ -176,7 +229,7 @@ static void given_gradient(const trama_op_gradient *g)
     trama_op_set_gradient(g, 0, trama_op_operand(g, 1));
 }
 
-static const trama_op *own_op, *given_op, *term_op;
+static const trama_op *own_op, *given_op, *term_op, *pass_op;
 
 void define_ops(void)
 {
@@ -185,11 +238,15 @@ void define_ops(void)
     /* The gradient of x is g, and nothing else of it is ever computed. */
     static const trama_op_definition given = {
         .name = "given", .n_in = 2, .n_out = 1, .rule = "...,...->...", .cpu = nothing_cpu, .gradient = given_gradient};
+    static const trama_op_definition pass = {
+        .name = "pass", .n_in = 2, .n_out = 1, .rule = "r[m],r[n]->r[m]", .cpu = pass_cpu};
     static const trama_op_definition term = {
         .name = "term", .n_in = 1, .n_out = 1, .rule = "ab[n]->a[n]", .cpu = term_cpu};
+    clock_nanoseconds = time_clock();
     must(trama_op_define(&own, &own_op));
     must(trama_op_define(&given, &given_op));
     must(trama_op_define(&term, &term_op));
+    must(trama_op_define(&pass, &pass_op));
 }
 
 void destroy_ops(void)
@@ -197,6 +254,7 @@ void destroy_ops(void)
     trama_op_destroy(&own_op);
     trama_op_destroy(&given_op);
     trama_op_destroy(&term_op);
+    trama_op_destroy(&pass_op);
 }
 
 /* A parameter, two moments and a gradient. */
@@ -230,16 +288,33 @@ trama_value *record_terms(const calibration *c, trama_program *p, int copy, int6
     return apply_term(state(c, p, "x", copy, TRAMA_F32, TRAMA_SHAPE(c->ranks, 1, n), true));
 }
 
-static trama_value *own(const calibration *c, trama_program *p, int copy, int64_t n, trama_dtype dtype)
+trama_value *record_passes(const calibration *c, trama_program *p, int copy, int64_t n)
 {
-    trama_value *x = state(c, p, "x", copy, dtype, TRAMA_SHAPE(c->ranks * n / LINE, LINE), true);
-    return trama_apply(own_op, 1, &x, NULL);
+    trama_value *v = state(c, p, "v", copy, TRAMA_F32, TRAMA_SHAPE(c->ranks, 1), true);
+    for (int i = 0; i < PASSES; i++) {
+        trama_value *x = state(c, p, "x", copy * PASSES + i, TRAMA_F32, TRAMA_SHAPE(c->ranks, n), true);
+        v = trama_apply(pass_op, 2, (trama_value *[]){v, x}, NULL);
+    }
+    return v;
 }
-trama_value *record_own_f32(const calibration *c, trama_program *p, int copy, int64_t n)
+
+/* A chain of such ops, whose results take turns in two buffers. */
+static trama_value *own(const calibration *c, trama_program *p, int copy, int64_t n, trama_dtype dtype, int length)
 {
-    return own(c, p, copy, n, TRAMA_F32);
+    trama_value *v = state(c, p, "x", copy, dtype, TRAMA_SHAPE(c->ranks * n / OWN_LINE, OWN_LINE), true);
+    for (int i = 0; i < length; i++)
+        v = trama_apply(own_op, 1, &v, NULL);
+    return v;
+}
+trama_value *record_own_chain_f32(const calibration *c, trama_program *p, int copy, int64_t n)
+{
+    return own(c, p, copy, n, TRAMA_F32, OWN_CHAIN);
+}
+trama_value *record_own_chain_f64(const calibration *c, trama_program *p, int copy, int64_t n)
+{
+    return own(c, p, copy, n, TRAMA_F64, OWN_CHAIN);
 }
 trama_value *record_own_f64(const calibration *c, trama_program *p, int copy, int64_t n)
 {
-    return own(c, p, copy, n, TRAMA_F64);
+    return own(c, p, copy, n, TRAMA_F64, 1);
 }

@@ -5,9 +5,9 @@
 
 #include "calibrate_time.h"
 
-enum { FLAT = 32, HEADS = 16, FEATURES = 64, TASKS = 64 }; /* TASKS: small additions before large ones */
+enum { FLAT = 32, HEADS = 16, FEATURES = 64, TASKS = 64 }; /* TASKS: copies of small additions */
 enum { ADD_BYTES = 12, ADD_MOVES = 16 };                   /* bytes of an element of an addition; results move twice */
-enum { OWN_FLOPS = 5, UPDATE_MOVES = 28 };                 /* of an element of record_own; of one of record_updates */
+enum { OWN_FLOPS = 7, UPDATE_MOVES = 28 };                 /* of an element of record_own; of one of record_updates */
 
 /* Square products, and flat ones with a square matrix. */
 record_copy record_square_f32, record_flat_f32, record_square_f64, record_flat_f64, record_by_vector;
@@ -15,7 +15,6 @@ record_copy record_add, record_exponential, record_sum, record_norm, record_tran
 record_copy record_attention_gradient;      /* behind the attention that it is of */
 record_copy record_negative, record_joined; /* of 1 operand and of 4 */
 record_copy record_chain;                   /* 16 small tasks, each of which needs the one before */
-record_copy record_add_more;                /* TASKS additions as they are asked for, and others over COLD_BYTES */
 
 /* TURNS flips and sums, on n elements of each worker: of its own tiles, or of those of others. */
 enum { TURNS = 16 };
@@ -27,7 +26,16 @@ void destroy_ops(void);
 record_copy
     record_updates; /* of updates_of(n) parameters for each of c->least workers, by Adam, with given gradients */
 int updates_of(int64_t n);
-record_copy record_own_f32, record_own_f64; /* a loop over rows, as programs have it */
+enum { OWN_CHAIN = 8 };
+record_copy record_own_f64; /* a loop over rows, as programs have it */
+record_copy record_own_chain_f32, record_own_chain_f64;
+
+/* A chain of PASSES small tasks, each of which also passes over n elements that no other one reads. */
+enum { PASSES = 32 };
+record_copy record_passes;
+
+/* Of a core, in a kernel of record_own or record_passes, on the average since the last call; 0 without any. */
+double kernel_seconds(void);
 
 /* [a, b, n] f32 to [a, 1, n]: the sum over b, of which each process that has a single row makes a term. */
 trama_value *apply_term(trama_value *x);

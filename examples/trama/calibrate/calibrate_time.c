@@ -91,6 +91,11 @@ double task_seconds(const calibration *c, const measured *m)
     return c->ranks * c->workers > c->cores ? m->busy / m->tasks : m->run * at_once / m->tasks;
 }
 
+double overhead_beside(const calibration *c, double bytes)
+{
+    return c->task + c->evicted * fmin(1, bytes / EVICT_BYTES);
+}
+
 double beyond_overhead(double seconds, double overhead)
 {
     return fmax(seconds - overhead, 0.1 * seconds);
@@ -108,8 +113,7 @@ sample sample_of(const calibration *c, record_copy *record, int64_t size, double
     const int copies = cold > MOST_COPIES ? MOST_COPIES : cold > least ? (int)cold : least;
     const measured m = time_copies(c, record, size, copies, work / rate + 5e-6);
     const double busy = task_seconds(c, &m);
-    const double overhead = c->task + c->cold_task * fmin(1, bytes * copies / c->least / COLD_BYTES);
-    return (sample){beyond_overhead(busy, overhead), work * copies / m.tasks};
+    return (sample){beyond_overhead(busy, overhead_beside(c, bytes * copies / c->least)), work * copies / m.tasks};
 }
 
 void say(const calibration *c, const char *word, const quantity of[MOST_QUANTITIES])
@@ -124,8 +128,8 @@ void say_rate(const calibration *c, const char *what, double rate, double work, 
 {
     const bool bytes = *unit == 'B';
     say(c, what,
-        (quantity[3]){{rate / 1e9, bytes ? "GB/s" : "Gflop/s"},
-                      {work / 1e3, work <= 0 ? NULL
-                                   : bytes   ? "kB"
-                                             : "kflop"}});
+        (quantity[MOST_QUANTITIES]){{rate / 1e9, bytes ? "GB/s" : "Gflop/s"},
+                                    {work / 1e3, work <= 0 ? NULL
+                                                 : bytes   ? "kB"
+                                                           : "kflop"}});
 }

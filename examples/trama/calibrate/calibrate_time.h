@@ -25,14 +25,16 @@ typedef struct calibration {
     double memory;      /* B/s of additions beyond a core's cache, results counted twice */
     double near_memory; /* the same of some MB */
     double operand;     /* seconds of a task for each further operand */
-    double cold_task;   /* seconds more of a task after others that brought other data into the caches */
+    double evicted;     /* seconds more, as `task`, where tasks of a run bring EVICT_BYTES into a core's cache */
+    quantity submit[3]; /* of the line submit, but for messages */
     int cores;          /* of all ranks */
     bool own_core;      /* each rank has one beside its workers */
 } calibration;
 
-/* COLD_BYTES: that a core loads before its earlier data are taken to be out of its cache; SPREAD_BYTES: of a worker's
- * copies, so that each comes from the last cache, where a core's share of that is as large. */
-enum { COLD_BYTES = 4 << 20, SPREAD_BYTES = 8 << 20 };
+/* COLD_BYTES: that a core loads before its earlier data are taken to be out of its cache; EVICT_BYTES: before those of
+ * the runtime are out of the last one, too; SPREAD_BYTES: of a worker's copies, so that each comes from the last cache,
+ * where a core's share of that is as large. */
+enum { COLD_BYTES = 4 << 20, EVICT_BYTES = 16 << 20, SPREAD_BYTES = 8 << 20 };
 
 /* Records one copy of what is measured, on pieces of `size` of each rank. */
 typedef trama_value *record_copy(const calibration *c, trama_program *p, int copy, int64_t size);
@@ -60,6 +62,9 @@ double sharing(int threads, int cores);
 /* Seconds of a core for a task. Where workers share cores they are counted by the system, for the rank's share changes.
  */
 double task_seconds(const calibration *c, const measured *m);
+
+/* Seconds of a core for a task without its work, where the tasks of a run bring so many bytes into a core's cache. */
+double overhead_beside(const calibration *c, double bytes);
 
 /* A task is taken to need at least a tenth of its time for more than its overhead. */
 double beyond_overhead(double seconds, double overhead);
