@@ -91,10 +91,9 @@ typedef struct task_overhead {
 static task_overhead overhead_of_passes(const calibration *c, int64_t elements)
 {
     enum { CHAINS = EVICT_BYTES / (PASSES * WIDE * 4) };
-    kernel_seconds();
     const measured m =
         time_copies(c, record_passes, elements, CHAINS * c->least, PASSES * (4e-6 + 4e-10 * (double)elements));
-    return (task_overhead){task_seconds(c, &m) - kernel_seconds(), m.submit / m.tasks};
+    return (task_overhead){task_seconds(c, &m) - m.kernel, m.submit / m.tasks};
 }
 
 /* Where tasks bring EVICT_BYTES into the cache of their core, and where they bring nothing. */
@@ -200,22 +199,20 @@ static void measure_own(const calibration *c)
         record_copy *record;
         double element; /* bytes */
     } kinds[] = {{"op own f32", record_own_chain_f32, 4}, {"op own f64", record_own_chain_f64, 8}};
-    static const int64_t counts[] = {32768, 1 << 18, 1 << 19};
+    static const int64_t counts[] = {32 * OWN_LINE, 256 * OWN_LINE};
     double rate = 0; /* of f64 */
     for (int wide = 0; wide < 2; wide++) {
-        const int64_t n = 32768 * c->least;
-        kernel_seconds();
+        const int64_t n = 32 * OWN_LINE * c->least;
         const double flop = OWN_FLOPS * OWN_CHAIN * (double)n;
         const measured m = time_copies(c, kinds[wide].record, n, 1, flop / 1e10);
-        rate = flop / m.tasks / kernel_seconds();
+        rate = flop / m.tasks / m.kernel;
         say_rate(c, kinds[wide].line, rate, 0, "flop");
     }
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         const double bytes = 3 * kinds[1].element * (double)counts[i];
-        kernel_seconds();
         const sample s = sample_of(c, record_own_f64, counts[i], bytes, bytes, 4e9);
         const double computes = OWN_FLOPS * s.work / (3 * kinds[1].element) / rate;
-        say_rate(c, "op own memory", s.work / fmax(kernel_seconds() - computes, s.work / 1e12), s.work, "B");
+        say_rate(c, "op own memory", s.work / fmax(s.kernel - computes, s.work / 1e12), s.work, "B");
     }
 }
 

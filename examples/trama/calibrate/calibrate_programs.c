@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "calibrate_programs.h"
 
-#include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "must.h"
 
-enum { LINE = 256, OWN_LINE = 1024 };
+enum { LINE = 256 };
 
 static trama_value *state(const calibration *c, trama_program *p, const char *name, int copy, trama_dtype dtype,
                           trama_shape shape, bool split)
@@ -131,42 +129,6 @@ trama_value *record_sum(const calibration *c, trama_program *p, int copy, int64_
 
 /* ---- An op of one's own ---- */
 
-/* Nanoseconds in kernels that count them, and their calls, on all workers. */
-static _Atomic int64_t in_kernels, kernels;
-static int64_t clock_nanoseconds; /* of reading the clock */
-
-static int64_t thread_nanoseconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static trama_status kernel_ends(int64_t begun)
-{
-    in_kernels += thread_nanoseconds() - begun - clock_nanoseconds;
-    kernels++;
-    return TRAMA_OK;
-}
-
-static int64_t time_clock(void)
-{
-    enum { TRIES = 100 };
-    int64_t least = INT64_MAX;
-    for (int i = 0; i < TRIES; i++) {
-        const int64_t begun = thread_nanoseconds(), passed = thread_nanoseconds() - begun;
-        least = passed < least ? passed : least;
-    }
-    return least;
-}
-
-double kernel_seconds(void)
-{
-    const double seconds = 1e-9 * (double)in_kernels / fmax(1, (double)kernels);
-    in_kernels = kernels = 0;
-    return seconds;
-}
-
 /* A loop over rows as programs compile it, with the same flags: u + r (the four neighbours of u - 4 u). */
 #define OWN_ROW(type)                                                                                                  \
     static void own_row_##type(int64_t n, const type *u, const type *above, const type *below, type *restrict next)    \
@@ -179,7 +141,7 @@ OWN_ROW(double)
 
 static trama_status own_cpu(const trama_call *call)
 {
-    const int64_t begun = thread_nanoseconds();
+    const int64_t begun = kernel_begins();
     const trama_view *u = &call->in[0], *next = &call->out[0];
     const int64_t size = (int64_t)trama_dtype_size(u->dtype), line = u->stride[0] * size, last = u->extent[0] - 1;
     for (int64_t row = 0; row <= last; row++) { /* at the ends a row is its own neighbour */
@@ -191,7 +153,8 @@ static trama_status own_cpu(const trama_call *call)
         else
             own_row_double(u->extent[1], (void *)at, (void *)above, (void *)below, to);
     }
-    return kernel_ends(begun);
+    kernel_ends(begun);
+    return TRAMA_OK;
 }
 
 static trama_status term_cpu(const trama_call *call)
@@ -205,7 +168,7 @@ static trama_status term_cpu(const trama_call *call)
 static trama_status pass_cpu(const trama_call *call)
 {
     enum { LANES = 16 };
-    const int64_t begun = thread_nanoseconds();
+    const int64_t begun = kernel_begins();
     const trama_view *x = &call->in[1];
     const float *from = x->data;
     float sum[LANES] = {0}, all = 0;
@@ -215,7 +178,8 @@ static trama_status pass_cpu(const trama_call *call)
     for (int lane = 0; lane < LANES; lane++)
         all += sum[lane];
     *(float *)call->out[0].data = *(const float *)call->in[0].data + all;
-    return kernel_ends(begun);
+    kernel_ends(begun);
+    return TRAMA_OK;
 }
 
 static trama_status nothing_cpu(const trama_call *call)
@@ -242,7 +206,6 @@ void define_ops(void)
         .name = "pass", .n_in = 2, .n_out = 1, .rule = "r[m],r[n]->r[m]", .cpu = pass_cpu};
     static const trama_op_definition term = {
         .name = "term", .n_in = 1, .n_out = 1, .rule = "ab[n]->a[n]", .cpu = term_cpu};
-    clock_nanoseconds = time_clock();
     must(trama_op_define(&own, &own_op));
     must(trama_op_define(&given, &given_op));
     must(trama_op_define(&term, &term_op));

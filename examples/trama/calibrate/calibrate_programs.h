@@ -26,16 +26,13 @@ void destroy_ops(void);
 record_copy
     record_updates; /* of updates_of(n) parameters for each of c->least workers, by Adam, with given gradients */
 int updates_of(int64_t n);
-enum { OWN_CHAIN = 8 };
-record_copy record_own_f64; /* a loop over rows, as programs have it */
+enum { OWN_CHAIN = 8, OWN_LINE = 1040 }; /* elements of a row: neighbours do not share lines of the cache */
+record_copy record_own_f64;              /* a loop over rows, as programs have it */
 record_copy record_own_chain_f32, record_own_chain_f64;
 
 /* A chain of PASSES small tasks, each of which also passes over n elements that no other one reads. */
 enum { PASSES = 32 };
 record_copy record_passes;
-
-/* Of a core, in a kernel of record_own or record_passes, on the average since the last call; 0 without any. */
-double kernel_seconds(void);
 
 /* [a, b, n] f32 to [a, 1, n]: the sum over b, of which each process that has a single row makes a term. */
 trama_value *apply_term(trama_value *x);

@@ -28,6 +28,34 @@ static double cpu_seconds(clockid_t of)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Nanoseconds in kernels, and their calls, on all workers. */
+static _Atomic int64_t in_kernels, kernels;
+
+int64_t kernel_begins(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void kernel_ends(int64_t begun)
+{
+    in_kernels += kernel_begins() - begun;
+    kernels++;
+}
+
+/* Between the begin and the end of a kernel that does nothing. */
+static int64_t least_kernel(void)
+{
+    enum { TRIES = 100 };
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < TRIES; i++) {
+        const int64_t begun = kernel_begins(), passed = kernel_begins() - begun;
+        least = passed < least ? passed : least;
+    }
+    return least;
+}
+
 measured time_reads(const calibration *c, trama_program *p, const trama_target *t, const trama_value *scalar,
                     double work)
 {
@@ -44,6 +72,7 @@ measured time_reads(const calibration *c, trama_program *p, const trama_target *
     must(trama_run(e, t));
     must(trama_wait(e));
     must(trama_watch_create(e, LAG, &watch));
+    in_kernels = kernels = 0; /* without those of the first run, whose memory is new */
     for (int i = 0; i < SAMPLES; i++) {
         const double begun = clock_seconds(), worked = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID),
                      submitted = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
@@ -57,7 +86,9 @@ measured time_reads(const calibration *c, trama_program *p, const trama_target *
         busy[i] = (cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - worked) / n;
         submits[i] = (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - submitted) / n;
     }
-    const measured m = {median(SAMPLES, runs), median(SAMPLES, submits), median(SAMPLES, busy), count_tasks(e, t)};
+    const double kernel = kernels ? 1e-9 * ((double)in_kernels / (double)kernels - (double)least_kernel()) : 0;
+    const measured m = {median(SAMPLES, runs), median(SAMPLES, submits), median(SAMPLES, busy), fmax(0, kernel),
+                        count_tasks(e, t)};
     must(trama_watch_destroy(&watch));
     must(trama_executable_destroy(&e));
     return m;
@@ -113,7 +144,8 @@ sample sample_of(const calibration *c, record_copy *record, int64_t size, double
     const int copies = cold > MOST_COPIES ? MOST_COPIES : cold > least ? (int)cold : least;
     const measured m = time_copies(c, record, size, copies, work / rate + 5e-6);
     const double busy = task_seconds(c, &m);
-    return (sample){beyond_overhead(busy, overhead_beside(c, bytes * copies / c->least)), work * copies / m.tasks};
+    return (sample){beyond_overhead(busy, overhead_beside(c, bytes * copies / c->least)), work * copies / m.tasks,
+                    m.kernel};
 }
 
 void say(const calibration *c, const char *word, const quantity of[MOST_QUANTITIES])

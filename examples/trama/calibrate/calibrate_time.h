@@ -42,8 +42,13 @@ typedef trama_value *record_copy(const calibration *c, trama_program *p, int cop
 typedef struct measured {
     double run, submit; /* seconds of a run, and of the core in which the program's thread submits and awaits it */
     double busy;        /* seconds of cores that the rank had in a run */
+    double kernel;      /* seconds of a core in a kernel that counts them, on the average; 0: none does */
     int tasks;          /* of a rank */
 } measured;
+
+/* Around the work of a kernel, on its worker. */
+int64_t kernel_begins(void);
+void kernel_ends(int64_t begun);
 
 /* Runs the program's target in series, which is about `work` seconds of a core a run; all ranks make the same number.
  * Ends the program for t NULL, with the program's error. */
@@ -76,6 +81,7 @@ double slower_rate(const calibration *c, double bytes, double more);
  * Copies push each other out of the caches, as the tensors of a program do. */
 typedef struct sample {
     double seconds, work;
+    double kernel; /* as measured.kernel */
 } sample;
 
 /* bytes: of a copy's operands; rate: of work, about. */
