@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "arguments.h"
+#include "auto_option.h"
 #include "checkpoint_options.h"
 #include "heat_map.h"
 #include "must.h"
@@ -23,6 +24,7 @@ enum { KEY_N = 'n', KEY_STEPS = 's', KEY_MESH = 'm', KEY_PICTURE = 'p' };
 
 typedef struct options {
     int64_t n, steps;
+    const char *machine; /* of --auto, and then mesh is NULL */
     trama_mesh *mesh;
     const char *picture; /* NULL: none */
     plan_form plan;
@@ -51,6 +53,10 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &o->plan;
         state->child_inputs[1] = &o->checkpoint;
+        state->child_inputs[2] = &o->machine;
+        return 0;
+    case ARGP_KEY_END:
+        auto_check(state, o->machine, &o->mesh);
         return 0;
     case KEY_N:
         o->n = argument_integer(state, "--n", text, 3, 30000);
@@ -77,11 +83,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 static options options_of(int argc, char **argv)
 {
     options o = {.n = 257, .steps = 2000};
-    const struct argp_child children[] = {{.argp = &run_argp}, {.argp = &checkpoint_argp}, {0}};
+    const struct argp_child children[] = {{.argp = &run_argp}, {.argp = &checkpoint_argp}, {.argp = &auto_argp}, {0}};
     const struct argp parser = {.options = argp_options, .parser = parse_option, .doc = argp_doc, .children = children};
     argp_parse(&parser, argc, argv, 0, NULL, &o);
-    if (!o.mesh)
-        o.mesh = trama_mesh_create("1");
     return o;
 }
 
@@ -244,18 +248,14 @@ typedef struct heat {
     trama_target *step[2]; /* step[i] writes state[1 - i], from state[i] */
 } heat;
 
-static const char *layout_text(const options *o)
-{
-    return trama_mesh_ndim(o->mesh) == 1 ? "S(0)" : "S(0),S(1)";
-}
-
 static heat record(const options *o, const trama_op *op)
 {
     heat h = {.program = trama_program_create()};
     static const char *const names[] = {"u", "v"}, *const steps[] = {"u_to_v", "v_to_u"};
     for (int i = 0; i < 2; i++) {
         h.state[i] = trama_state(h.program, names[i], TRAMA_F64, TRAMA_SHAPE(o->n, o->n), NULL);
-        trama_shard(h.state[i], o->mesh, layout_text(o));
+        if (o->mesh)
+            trama_shard(h.state[i], o->mesh, trama_mesh_ndim(o->mesh) == 1 ? "S(0)" : "S(0),S(1)");
     }
     for (int i = 0; i < 2; i++) {
         trama_value *operands[] = {h.state[1 - i], h.state[i]};
@@ -288,30 +288,29 @@ static double run(trama_context *context, trama_executable *e, const options *o,
     return seconds;
 }
 
-static void draw(const options *o, const double *u)
-{
-    char title[256], *mesh = trama_mesh_text(o->mesh);
-    trama_layout layout;
-    must(trama_layout_parse(o->mesh, 2, layout_text(o), &layout));
-    snprintf(title, sizeof title, "heat on %" PRId64 " x %" PRId64 " points, mesh %.100s, time %.6g", o->n, o->n, mesh,
-             (double)o->steps * step_time(o->n));
-    heat_map_write(o->picture, title, o->n, o->n, u, o->mesh, &layout);
-    trama_text_free(&mesh);
-}
-
 /* On rank 0; whether the errors are as small as they must be. */
-static bool report(const options *o, const double *u, int64_t steps, double seconds)
+static bool report(const options *o, const heat *h, const double *u, int64_t steps, double seconds)
 {
-    char *mesh = trama_mesh_text(o->mesh);
+    trama_completion *completed;
+    trama_layout layout;
+    must(trama_completion_create(h->program, 1, &completed));
+    const trama_mesh *on = trama_completion_mesh(completed, h->state[0]);
+    trama_completion_layout(completed, h->state[0], &layout);
+    char *mesh = trama_mesh_text(on);
     double points = (double)(o->n - 2) * (double)(o->n - 2);
     printf("n %" PRId64 ", mesh %s, %" PRId64 " steps, time %.6g\n", o->n, mesh, o->steps,
            (double)o->steps * step_time(o->n));
     bool good = check(o->n, o->steps, u);
     printf("checksum %016" PRIx64 "\n", checksum(o->n, u));
     printf("%.1f million point updates a second\n", points * (double)steps / seconds / 1e6);
+    if (o->picture) {
+        char title[256];
+        snprintf(title, sizeof title, "heat on %" PRId64 " x %" PRId64 " points, mesh %.100s, time %.6g", o->n, o->n,
+                 mesh, (double)o->steps * step_time(o->n));
+        heat_map_write(o->picture, title, o->n, o->n, u, on, &layout);
+    }
     trama_text_free(&mesh);
-    if (o->picture)
-        draw(o, u);
+    trama_completion_destroy(&completed);
     return good;
 }
 
@@ -325,6 +324,7 @@ int main(int argc, char **argv)
     must(trama_start(NULL, &context));
     must(trama_op_define(&diffuse, &op));
     heat h = record(&o, op);
+    auto_choose(context, h.step[0], o.machine, 0);
     must(trama_compile(context, h.program, &executable));
     if (o.plan) {
         must(plan_print(context, executable, h.step[0], o.plan, 1));
@@ -336,7 +336,7 @@ int main(int argc, char **argv)
         double seconds = run(context, executable, &o, &h, done);
         bool first = trama_context_rank(context) == 0;
         must(trama_read(executable, h.state[o.steps % 2], first ? u : NULL, (size_t)(o.n * o.n) * sizeof *u));
-        good = !first || report(&o, u, o.steps - done, seconds);
+        good = !first || report(&o, &h, u, o.steps - done, seconds);
         free(u);
     }
     must(trama_executable_destroy(&executable));

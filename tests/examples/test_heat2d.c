@@ -97,16 +97,6 @@ START_TEST(every_mesh_gives_the_same_bits)
 }
 END_TEST
 
-START_TEST(a_square_of_one_inner_point_on_more_processes_than_rows)
-{
-    char wanted[1024];
-    snprintf(wanted, sizeof wanted, "%s", middle_of(text_of(run("./heat2d --n 3 --steps 5"))));
-    ck_assert_str_eq(middle_of(text_of(run("./heat2d --n 3 --steps 5 --mesh 5,2"))), wanted);
-}
-END_TEST
-
-/* ---- The picture ---- */
-
 static const char *drawing(void)
 {
     static char text[1 << 20];
@@ -116,6 +106,40 @@ static const char *drawing(void)
     fclose(file);
     return text;
 }
+
+/* With 4 processes that only links delay, blocks receive half of the bytes of rows: the search finds them. */
+START_TEST(layouts_are_chosen_by_their_times)
+{
+    static const char links[] = "kind n\n core memory 1000GB/s\n core f64 1000Gflop/s\n task 0s\n message 0s\n"
+                                " switch s\n nodes 4 n in s 10MB/s 0s\n";
+    FILE *file = fopen(in_scratch("links"), "wb");
+    ck_assert(file && fwrite(links, sizeof links - 1, 1, file) == 1 && !fclose(file));
+    char wanted[1024];
+    snprintf(wanted, sizeof wanted, "%s", middle_of(text_of(run("./heat2d " SIZES))));
+    for (int ranks = 1; ranks <= (TRAMA_HAVE_MPI ? 4 : 1); ranks *= 2) {
+        const char *text = text_of(run("%s./heat2d " SIZES "--auto '%s' --picture '%s' 2>/dev/null",
+                                       ranks == 1   ? ""
+                                       : ranks == 2 ? MPIRUN "2 "
+                                                    : MPIRUN "4 ",
+                                       in_scratch("links"), in_scratch("heat.svg"))),
+                   *run_of = strstr(text, "n 33, mesh ");
+        ck_assert_msg(contains(text, "  chosen\n") && run_of, "%s", text);
+        ck_assert_msg(!strcmp(middle_of(run_of), wanted), "%s", text);
+        ck_assert(contains(run_of, ranks == 1 ? "mesh dp=1," : ranks == 2 ? "mesh dp=2," : "mesh dp=2,mp=2,"));
+        ck_assert(ranks < 4 || contains(drawing(), "<title>process 3: rows 17 to 32, columns 17 to 32</title>"));
+    }
+}
+END_TEST
+
+START_TEST(a_square_of_one_inner_point_on_more_processes_than_rows)
+{
+    char wanted[1024];
+    snprintf(wanted, sizeof wanted, "%s", middle_of(text_of(run("./heat2d --n 3 --steps 5"))));
+    ck_assert_str_eq(middle_of(text_of(run("./heat2d --n 3 --steps 5 --mesh 5,2"))), wanted);
+}
+END_TEST
+
+/* ---- The picture ---- */
 
 static int count_of(const strict *s, const char *element, const char *attribute)
 {
@@ -176,6 +200,7 @@ END_TEST
 START_TEST(wrong_uses_are_told)
 {
     static const wrong_use wrongs[] = {
+        {" --auto builtin --mesh 2", "--mesh and --auto", "leave one of them out"},
         {" --n 2", "--n", "'2'"},
         {" --n 1e3", "--n", "'1e3'"},
         {" --steps 0", "--steps", "'0'"},
@@ -191,6 +216,6 @@ START_TEST(wrong_uses_are_told)
 END_TEST
 
 TESTS(errors_are_those_of_plain_loops, the_error_is_of_second_order, every_mesh_gives_the_same_bits,
-      a_square_of_one_inner_point_on_more_processes_than_rows,
+      layouts_are_chosen_by_their_times, a_square_of_one_inner_point_on_more_processes_than_rows,
       the_picture_has_cells_a_scale_and_the_borders_of_processes, the_warmest_cell_is_the_lightest,
       the_plan_is_shown_instead_of_running, wrong_uses_are_told)
