@@ -118,20 +118,21 @@ static trama_status complete(rehearsing *r)
 }
 
 /* Tells of all steps of a rank. */
-static void tell_steps(const rehearsing *r, int rank, const step_graph *g, const graph_messages *messages)
+static void tell_steps(const rehearsing *r, const plan *p, const step_graph *g, const graph_messages *messages)
 {
-    const cluster_kind *k = cluster_kind_of(r->cluster, rank);
+    const cluster_kind *k = cluster_kind_of(r->cluster, p->rank);
     if (!r->o.step)
         return;
     for (int i = 0; i < g->n; i++) {
         const graph_step *s = &g->steps[i];
-        trama_rehearsed_step told = {.rank = rank,
+        trama_rehearsed_step told = {.rank = p->rank,
                                      .step = i,
                                      .worker = s->worker,
                                      .place = s->place,
                                      .priority = s->priority,
                                      .peer = -1,
                                      .orders = s->kind == STEP_ORDER,
+                                     .gpu = s->message < 0 && plan_on_gpu(p, p->steps.at[i].place),
                                      .name = r->names.at.at[s->name],
                                      .seconds = graph_task_seconds(k, s),
                                      .flops = s->flops,
@@ -163,7 +164,7 @@ static trama_status plan_rank(rehearsing *r, int rank)
                                      &r->names, r->o.runs > 1};
         step_graph g = step_graph_new(&source, &messages);
         rehearsal_count(r->result, rank, made, &g, r->o.max_in_flight < r->o.runs ? r->o.max_in_flight : r->o.runs);
-        tell_steps(r, rank, &g, &messages);
+        tell_steps(r, made, &g, &messages);
         if (r->s)
             status = simulated_add(r->s, g, &messages);
         else

@@ -100,6 +100,7 @@ typedef struct trama_rehearsed_step {
     int peer;             /* of an end of a message the other rank; of a task -1 */
     bool sends;           /* it is the end that sends */
     bool orders;          /* it is done as soon as all steps are that it waits for; it takes no worker, and no time */
+    bool gpu;             /* it is a task of a GPU */
     const char *name;     /* as in trama_rehearsed; it lives during the call */
     double seconds;       /* of a core or GPU that it has to itself, with the machine's `task` or `message` time */
     double flops;         /* of a task */

@@ -169,6 +169,23 @@ START_TEST(orders_and_messages_without_length_are_shown)
 }
 END_TEST
 
+START_TEST(workers_are_named_by_their_kind)
+{
+    static const char *const kinds[] = {"cores 2", "gpus 2\n gpu f32 10Tflop/s"};
+    for (int gpus = 0; gpus < 2; gpus++) {
+        char machine[100], arguments[700];
+        snprintf(machine, sizeof machine, "kind n\n %s\n nodes 1 n\n", kinds[gpus]);
+        snprintf(arguments, sizeof arguments, "--model mlp --mesh dp=2 --machine %s --trace %s/drawn",
+                 machine_of(machine), scratch);
+        expect(rehearse(arguments), gpus ? "rank 0 place 1, 1 worker" : "rank 0 place 0, 2 workers");
+        for (int worker = 0; worker < 2; worker++)
+            ck_assert_int_eq(lines_with("paje.trace", worker ? "0_CUDA1" : "0_CUDA0"), gpus);
+        ck_assert_int_eq(lines_with("paje.trace", "0_CPU[01]"), gpus ? 0 : 2);
+        ck_assert_str_eq(text_of(run(check_paje, scratch)), "1\n");
+    }
+}
+END_TEST
+
 /* A line for each step; the ends of messages fit; each step that waits is one of the rank. */
 START_TEST(the_steps_of_all_ranks_are_written_for_others)
 {
@@ -416,7 +433,8 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
 END_TEST
 
 TESTS(a_perceptron_takes_the_time_of_its_products, all_models_are_rehearsed_on_meshes, a_rehearsal_is_shown_as_a_run_is,
-      orders_and_messages_without_length_are_shown, the_steps_of_all_ranks_are_written_for_others,
-      a_topology_gives_cores_and_gpus, a_topology_that_cannot_be_read_is_named, a_rank_is_planned_alone,
-      wrong_orders_are_named, examples_are_rehearsed, a_run_takes_the_memory_that_its_rehearsal_states,
-      layouts_are_chosen_and_searched, a_machine_is_calibrated_and_rehearsed)
+      orders_and_messages_without_length_are_shown, workers_are_named_by_their_kind,
+      the_steps_of_all_ranks_are_written_for_others, a_topology_gives_cores_and_gpus,
+      a_topology_that_cannot_be_read_is_named, a_rank_is_planned_alone, wrong_orders_are_named, examples_are_rehearsed,
+      a_run_takes_the_memory_that_its_rehearsal_states, layouts_are_chosen_and_searched,
+      a_machine_is_calibrated_and_rehearsed)

@@ -21,12 +21,17 @@ typedef struct rehearsed_edge {
 
 typedef struct rehearsed_step {
     short place;
-    bool sends;
+    bool sends, gpu;
 } rehearsed_step;
+
+typedef struct rehearsed_worker {
+    short place; /* -1: it had no task */
+    bool gpu;
+} rehearsed_worker;
 
 typedef struct rehearsed_rank {
     int n_steps, n_edges, n_workers;
-    short *place; /* [workers] -1: it had no task */
+    rehearsed_worker *workers;
     rehearsed_step *steps;
     rehearsed_edge *edges; /* until needs are known */
     int *first;            /* [steps + 1] */

@@ -79,8 +79,8 @@ static void print_containers(const rehearsed *r, FILE *out)
         fprintf(out, "7 0.0 %d_mpict MPICt %d_p %d_mpict\n10 0.0 %d_mpict CtS Sl\n", k, k, k, k);
         fprintf(out, "7 0.0 %d_mn0 Mn %d_p %d_MEMNODE0\n", k, k, k);
         for (int w = 0; w < r->ranks[k].n_workers; w++)
-            fprintf(out, "7 0.0 %d_t%d T %d_mn0 %d_T%d\n7 0.0 %d_w%d W %d_t%d %d_CPU%d\n10 0.0 %d_w%d WS I\n", k, w, k,
-                    k, w, k, w, k, w, k, w, k, w);
+            fprintf(out, "7 0.0 %d_t%d T %d_mn0 %d_T%d\n7 0.0 %d_w%d W %d_t%d %d_%s%d\n10 0.0 %d_w%d WS I\n", k, w, k,
+                    k, w, k, w, k, w, k, r->ranks[k].workers[w].gpu ? "CUDA" : "CPU", w, k, w);
     }
 }
 

@@ -36,7 +36,7 @@ void rehearsed_free(rehearsed *r)
         free(r->ranks[i].edges);
         free(r->ranks[i].first);
         free(r->ranks[i].needs);
-        free(r->ranks[i].place);
+        free(r->ranks[i].workers);
     }
     if (r) {
         tdestroy(r->name_tree, free);
@@ -65,7 +65,7 @@ void rehearsed_take_step(rehearsed *r, const trama_rehearsed_step *s)
         fail("--trace: the rehearsal has more than %d tasks and messages: take fewer ranks, steps or layers",
              MOST_EVENTS);
     of->steps = trace_grow(of->steps, of->n_steps, sizeof *of->steps);
-    of->steps[of->n_steps++] = (rehearsed_step){(short)s->place, s->sends};
+    of->steps[of->n_steps++] = (rehearsed_step){(short)s->place, s->sends, s->gpu};
     for (int i = 0; i < s->n_next; i++)
         add_edge(of, s->step, s->next[i], false);
     for (int i = 0; i < s->n_again; i++)
@@ -123,20 +123,20 @@ bool *rehearsed_names_of(const rehearsed *r, int n, const rehearsed_item *items)
     return have;
 }
 
-static void note_worker(rehearsed_rank *of, int worker, short place)
+static void note_worker(rehearsed_rank *of, int worker, const rehearsed_step *task)
 {
     while (of->n_workers <= worker) {
-        of->place = trace_grow(of->place, of->n_workers, sizeof *of->place);
-        of->place[of->n_workers++] = -1;
+        of->workers = trace_grow(of->workers, of->n_workers, sizeof *of->workers);
+        of->workers[of->n_workers++] = (rehearsed_worker){-1, false};
     }
-    of->place[worker] = place;
+    of->workers[worker] = (rehearsed_worker){task->place, task->gpu};
 }
 
 void rehearsed_take_event(rehearsed *r, const trama_rehearsed *e)
 {
     const bool task = e->peer < 0;
     if (e->worker >= 0)
-        note_worker(&r->ranks[e->rank], e->worker, r->ranks[e->rank].steps[e->step].place);
+        note_worker(&r->ranks[e->rank], e->worker, &r->ranks[e->rank].steps[e->step]);
     rehearsed_item **list = task ? &r->tasks : &r->messages;
     int *n = task ? &r->n_tasks : &r->n_messages;
     *list = trace_grow(*list, *n, sizeof **list);
@@ -210,8 +210,8 @@ static int show(const char *scratch, void *closure)
     rehearsed_write_paje(s->r, scratch);
     for (int k = 0; k < s->r->n_ranks; k++)
         for (int w = 0; w < s->r->ranks[k].n_workers; w++)
-            if (s->r->ranks[k].place[w] >= 0)
-                trace_add_worker(&t, k, w, s->r->ranks[k].place[w]);
+            if (s->r->ranks[k].workers[w].place >= 0)
+                trace_add_worker(&t, k, w, s->r->ranks[k].workers[w].place);
     trace_read(scratch, -1, &t);
     trace_show(&t, &s->how, scratch);
     trace_destroy(&t);
