@@ -130,7 +130,10 @@ char *trama_context_describe(const trama_context *context)
         text_add(&t, "at most 2 steps in flight, 8 of few tasks");
     text_add(&t, ", grain %lld flop and %lld bytes, watchdog %d s\n", (long long)c->config.grain_flops,
              (long long)c->config.grain_bytes, c->config.watchdog);
-    text_add(&t, "kernels: %s\n", c->cpu_kind);
+    text_add(&t, "kernels: %s%s\n", c->cpu_kind,
+             getenv("OPENBLAS_CORETYPE")
+                 ? ", as OPENBLAS_CORETYPE says; where it is unset, those that fit the processor"
+                 : "");
     machine_describe(c->place.machine, &t);
     return text_result(&t, "trama_context_describe");
 }

@@ -291,6 +291,8 @@ START_TEST(trama_info_names_versions_topology_workers_and_places)
     ck_assert_msg(contains(text, "built with: StarPU ") && contains(text, "hwloc ") && contains(text, "NUMA domains"),
                   "%s", text);
     ck_assert(contains(text, "kernels: ") && contains(text, "place 0: rank 0"));
+    ck_assert(contains(text_of(run("OPENBLAS_CORETYPE=Haswell ./trama info")), ", as OPENBLAS_CORETYPE says;"));
+    ck_assert(!contains(text_of(run("env -u OPENBLAS_CORETYPE ./trama info")), "OPENBLAS_CORETYPE"));
     ck_assert(contains(text_of(run("./trama --version")), "trama "));
     ck_assert(contains(text_of(run("./trama --help")), "info"));
 }
