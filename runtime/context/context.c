@@ -2,7 +2,6 @@
 /* The context: its start and end, its tenants, its log. */
 #include "context.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 

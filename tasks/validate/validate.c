@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trama_op_validate: it chooses the placements to try, and reports the wrong and missing ones. */
 #include <math.h>
-#include <string.h>
 
 #include "validation.h"
 
@@ -300,10 +299,10 @@ trama_status trama_op_validate_at(trama_where where, const trama_value *value, c
     for (int i = 0; i < v.node->op->n_in; i++)
         v.guard.around[i] = range_of(&v, i).low;
     status = validate_whole(&v);
-    if (!status && validate_is_piecewise(&v))
+    if (!status) {
         validate_pieces(&v);
-    if (!status)
         try_all(&v);
+    }
     if (v.found.wrong)
         status = trama_fail(where, TRAMA_E_LAYOUT, "trama_op_validate: %d of %d placements are wrong: %s",
                             v.found.wrong, v.found.tried, v.first.at);

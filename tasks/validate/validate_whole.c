@@ -69,7 +69,7 @@ trama_status validate_whole(validation *v)
     return status;
 }
 
-bool validate_is_piecewise(const validation *v)
+static bool is_piecewise(const validation *v)
 {
     int64_t n = trama_shape_count(v->node->out[0]->shape);
     for (int i = 0; i < v->node->op->n_in; i++) {
@@ -84,6 +84,8 @@ void validate_pieces(validation *v)
 {
     tensors one, parts;
     double most = 0;
+    if (!is_piecewise(v))
+        return;
     whole_call(v, &one);
     whole_call(v, &parts);
     bool ran = guarded_run(&v->guard, &one.call) && guarded_run_in_pieces(&v->guard, &parts.call);

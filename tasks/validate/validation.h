@@ -21,11 +21,10 @@ typedef struct validation {
 /* Values of an operand, in its range and the same for each seed. arg: the validation. */
 void validation_values(void *arg, const trama_node *node, int operand, uint64_t seed, int64_t n, double *at);
 
-/* validate_whole.c. E_KERNEL and E_ARGUMENT of trama_op_validate. */
+/* validate_whole.c: the op on whole operands. E_KERNEL and E_ARGUMENT of trama_op_validate. */
 trama_status validate_whole(validation *v);
 
-/* Whether the op is pointwise and runs as calls of one dim; validate_pieces then compares these with the whole. */
-bool validate_is_piecewise(const validation *v);
+/* The same file: compares a pointwise op with calls of one dim, as which fused chains run it. */
 void validate_pieces(validation *v);
 
 #endif

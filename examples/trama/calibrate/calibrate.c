@@ -83,25 +83,21 @@ static void measure_tasks(calibration *c)
     c->submit[2] = (quantity){1e6 * fmax(0, large.submit - submit * large.tasks), "us"};
 }
 
-/* Of a task in chains beside the time of its kernel, with its submission, and of that alone. */
-typedef struct task_overhead {
-    double task, submit;
-} task_overhead;
-
-static task_overhead overhead_of_passes(const calibration *c, int64_t elements)
+/* Of a task in chains, beside the time of its kernel; its submission counts in both. */
+static core_cost overhead_of_passes(const calibration *c, int64_t elements)
 {
     enum { CHAINS = EVICT_BYTES / (PASSES * WIDE * 4) };
     const measured m =
         time_copies(c, record_passes, elements, CHAINS * c->least, PASSES * (4e-6 + 4e-10 * (double)elements));
-    return (task_overhead){task_seconds(c, &m) - m.kernel, m.submit / m.tasks};
+    return (core_cost){task_seconds(c, &m) - m.kernel, m.submit / m.tasks};
 }
 
 /* Where tasks bring EVICT_BYTES into the cache of their core, and where they bring nothing. */
 static void measure_evictions(calibration *c)
 {
-    const task_overhead few = overhead_of_passes(c, TINY), many = overhead_of_passes(c, WIDE);
+    const core_cost few = overhead_of_passes(c, TINY), many = overhead_of_passes(c, WIDE);
     const double submit = fmax(0, many.submit - few.submit);
-    c->evicted = fmax(0, many.task - few.task);
+    c->evicted = fmax(0, many.seconds - few.seconds);
     say(c, "evict",
         (quantity[MOST_QUANTITIES]){{EVICT_BYTES / 1e6, "MB"},
                                     {1e6 * fmax(0, c->evicted - (c->own_core ? 0 : submit)), "us"},

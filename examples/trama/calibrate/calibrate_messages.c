@@ -43,14 +43,10 @@ static trama_value *row_sums(trama_value *v)
     return trama_sum_over(v, TRAMA_DIMS(1), true);
 }
 
-typedef struct exchange_cost {
-    double seconds, submit; /* of a core, and of the submitting thread */
-} exchange_cost;
-
 /* Seconds in which a rank passes over `own` bytes and then does two tasks on `sent` bytes, each of which waits for the
  * one before. exchanges: so many times the ranks of a pair exchange the bytes before either of these, as ranks do that
  * compute the same program. */
-static exchange_cost time_exchanges(const calibration *c, int64_t own, int64_t sent, int exchanges)
+static core_cost time_exchanges(const calibration *c, int64_t own, int64_t sent, int exchanges)
 {
     trama_program *p = trama_program_create();
     trama_mesh *end[2];
@@ -71,15 +67,15 @@ static exchange_cost time_exchanges(const calibration *c, int64_t own, int64_t s
     trama_program_destroy(&p);
     trama_mesh_destroy(&end[0]);
     trama_mesh_destroy(&end[1]);
-    return (exchange_cost){run_seconds(c, &m) / HOPS, m.submit / HOPS};
+    return (core_cost){run_seconds(c, &m) / HOPS, m.submit / HOPS};
 }
 
 /* Of two exchanges. Ranks that meet once a run go at the speed of the slower one, as those that meet in each hop. */
-static exchange_cost exchange_twice(const calibration *c, int64_t own, int64_t sent)
+static core_cost exchange_twice(const calibration *c, int64_t own, int64_t sent)
 {
-    const exchange_cost every = time_exchanges(c, own, sent, HOPS), one = time_exchanges(c, own, sent, 1);
+    const core_cost every = time_exchanges(c, own, sent, HOPS), one = time_exchanges(c, own, sent, 1);
     const double hops = (double)HOPS / (HOPS - 1);
-    return (exchange_cost){(every.seconds - one.seconds) * hops, (every.submit - one.submit) * hops};
+    return (core_cost){(every.seconds - one.seconds) * hops, (every.submit - one.submit) * hops};
 }
 
 /* Seconds of a core in which a rank writes n elements, and adds to others those of its pair, of which it reads one half
@@ -125,7 +121,7 @@ static void say_overhead(const calibration *c, double submit, double cold)
 static void measure_pairs(const calibration *c)
 {
     enum { SMALL = 8 };
-    const exchange_cost exchanges = exchange_twice(c, 0, SMALL);
+    const core_cost exchanges = exchange_twice(c, 0, SMALL);
     const double small = exchanges.seconds;
     const double cold = fmax(0, exchange_twice(c, COLD_BYTES, SMALL).seconds - small);
     const double copies = exchange_twice(c, 0, COLD_BYTES).seconds - small, least = 4 * COLD_BYTES / 100e9;

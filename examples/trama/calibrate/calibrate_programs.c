@@ -141,7 +141,7 @@ OWN_ROW(double)
 
 static trama_status own_cpu(const trama_call *call)
 {
-    const int64_t begun = kernel_begins();
+    const double begun = kernel_begins();
     const trama_view *u = &call->in[0], *next = &call->out[0];
     const int64_t size = (int64_t)trama_dtype_size(u->dtype), line = u->stride[0] * size, last = u->extent[0] - 1;
     for (int64_t row = 0; row <= last; row++) { /* at the ends a row is its own neighbour */
@@ -168,7 +168,7 @@ static trama_status term_cpu(const trama_call *call)
 static trama_status pass_cpu(const trama_call *call)
 {
     enum { LANES = 16 };
-    const int64_t begun = kernel_begins();
+    const double begun = kernel_begins();
     const trama_view *x = &call->in[1];
     const float *from = x->data;
     float sum[LANES] = {0}, all = 0;

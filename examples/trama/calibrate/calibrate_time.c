@@ -31,27 +31,25 @@ static double cpu_seconds(clockid_t of)
 /* Nanoseconds in kernels, and their calls, on all workers. */
 static _Atomic int64_t in_kernels, kernels;
 
-int64_t kernel_begins(void)
+double kernel_begins(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
-void kernel_ends(int64_t begun)
+void kernel_ends(double begun)
 {
-    in_kernels += kernel_begins() - begun;
+    in_kernels += (int64_t)(1e9 * (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - begun));
     kernels++;
 }
 
 /* Between the begin and the end of a kernel that does nothing. */
-static int64_t least_kernel(void)
+static double least_kernel(void)
 {
     enum { TRIES = 100 };
-    int64_t least = INT64_MAX;
+    double least = INFINITY;
     for (int i = 0; i < TRIES; i++) {
-        const int64_t begun = kernel_begins(), passed = kernel_begins() - begun;
-        least = passed < least ? passed : least;
+        const double begun = kernel_begins();
+        least = fmin(least, cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - begun);
     }
     return least;
 }
@@ -86,7 +84,7 @@ measured time_reads(const calibration *c, trama_program *p, const trama_target *
         busy[i] = (cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - worked) / n;
         submits[i] = (cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - submitted) / n;
     }
-    const double kernel = kernels ? 1e-9 * ((double)in_kernels / (double)kernels - (double)least_kernel()) : 0;
+    const double kernel = kernels ? 1e-9 * (double)in_kernels / (double)kernels - least_kernel() : 0;
     const measured m = {median(SAMPLES, runs), median(SAMPLES, submits), median(SAMPLES, busy), fmax(0, kernel),
                         count_tasks(e, t)};
     must(trama_watch_destroy(&watch));

@@ -47,8 +47,8 @@ typedef struct measured {
 } measured;
 
 /* Around the work of a kernel, on its worker. */
-int64_t kernel_begins(void);
-void kernel_ends(int64_t begun);
+double kernel_begins(void);
+void kernel_ends(double begun);
 
 /* Runs the program's target in series, which is about `work` seconds of a core a run; all ranks make the same number.
  * Ends the program for t NULL, with the program's error. */
@@ -60,6 +60,11 @@ measured time_reads(const calibration *c, trama_program *p, const trama_target *
 
 /* The same of copies of one op that do not need each other. */
 measured time_copies(const calibration *c, record_copy *record, int64_t size, int copies, double work);
+
+/* Of a task or an exchange: seconds of a core, and of the submitting thread. */
+typedef struct core_cost {
+    double seconds, submit;
+} core_cost;
 
 /* How many times as long such threads take as one alone would. */
 double sharing(int threads, int cores);
