@@ -29,7 +29,7 @@ typedef struct cluster_kind {
     double eager;                            /* bytes */
     double cold, cold_bytes;                 /* seconds more of a message after so many bytes or more */
     double evict;                            /* bytes of a run, 0 where it is not described */
-    double evict_task, evict_submit;         /* seconds more of a task and of a submission after so many or more */
+    double evict_task, evict_submit;         /* times as long a task and a submission take after so many or more */
     double cache, cache_rate, far, far_rate; /* of a core: bytes, 0 where it is not described; B/s */
     double far_writes;                       /* B/s of what goes back to memory; 0: as far_rate */
     bool used;                               /* there are nodes of it */
@@ -69,12 +69,6 @@ int cluster_cores_of(const trama_cluster *c, int rank);
  * on. */
 bool cluster_has_messenger(const trama_cluster *c, int rank, int n_ranks);
 
-/* Seconds of a core that copies the bytes of a message. */
-static inline double cluster_copy_seconds(const cluster_kind *k, int64_t bytes)
-{
-    return k->copies > 0 ? (double)bytes / k->copies : 0;
-}
-
 /* The share of `cold` that is due after a core has loaded so many bytes. */
 static inline double cluster_coldness(const cluster_kind *k, double bytes)
 {
@@ -88,5 +82,13 @@ bool cluster_has_rates(const cluster_kind *k, const char *op); /* some, or that 
 
 /* The rate of an op (NULL: of any) for a task of that work: flop/s of an element type, or B/s. */
 double cluster_rate_of(const cluster_kind *k, bool gpu, const char *op, int what, double work);
+
+/* Seconds of a core that copies the bytes of a message. */
+static inline double cluster_copy_seconds(const cluster_kind *k, int64_t bytes)
+{
+    const double rate =
+        cluster_has_rates(k, "message") ? cluster_rate_of(k, false, "message", RATE_MEMORY, (double)bytes) : k->copies;
+    return rate > 0 ? (double)bytes / rate : 0;
+}
 
 #endif

@@ -214,7 +214,7 @@ static void add_load(const graph_source *source, const graph_step *task, int pla
 
 /* Tasks and their submission find the memory of the runtime outside of the cache where their core brought other data
  * since the run before. */
-static void add_evictions(const graph_source *source, step_graph *g, const double *load)
+static void add_evictions(const graph_source *source, const builder *b, step_graph *g, const double *load)
 {
     const plan *p = source->plan;
     const cluster_kind *k = source->kind;
@@ -227,11 +227,12 @@ static void add_evictions(const graph_source *source, step_graph *g, const doubl
         if (task->message >= 0 || task->kind == STEP_ORDER)
             continue;
         const double lost = plan_on_gpu(p, place) ? 0 : fmin(1, load[worker] / k->evict);
-        task->seconds += (float)(k->evict_task * lost);
+        const double found = k->task + k->task_operand * count_tiles(b, &p->steps.at[i]); /* in the cache */
+        task->seconds += (float)((k->evict_task - 1) * lost * found);
         all += lost;
         tasks++;
     }
-    g->submission += k->evict_submit * g->n * all / max_i64(1, tasks);
+    g->submission *= 1 + (k->evict_submit - 1) * all / max_i64(1, tasks);
 }
 
 static void fill_steps(const graph_source *source, const builder *b, step_graph *g, graph_messages *messages)
@@ -268,7 +269,7 @@ static void fill_steps(const graph_source *source, const builder *b, step_graph 
         made->loaded = step_moves(s) ? (float)bytes - reuse[i].cached : 0;
         add_load(source, made, s->place, load);
     }
-    add_evictions(source, g, load);
+    add_evictions(source, b, g, load);
     free(load);
     free(reuse);
 }

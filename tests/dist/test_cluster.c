@@ -16,12 +16,14 @@ static const char whole[] = "# two kinds of nodes under two switches\n"
                             "  core memory 5GB/s\n"
                             "  op matmul f32 80Gflop/s\n"
                             "  op sum memory 1GB/s 1MB\n"
+                            "  op message memory 1GB/s 1kB\n"
+                            "  op message memory 3GB/s 100kB\n"
                             "  task 3us 200ns\n"
                             "  submit 500ns 40ns 6us 300ns\n"
                             "  read 9us\n"
                             "  far 64MB 20GB/s 40GB/s\n"
                             "  cold 30us 2MB\n"
-                            "  evict 16MB 700ns 900ns\n"
+                            "  evict 16MB 2.5 3\n"
                             "  message 4us 2GB/s\n"
                             "  local 6GB/s 1us\n"
                             "  eager 64kB\n"
@@ -55,10 +57,12 @@ START_TEST(a_text_says_all_of_a_machine)
     ck_assert_double_eq_tol(k->cold, 30e-6, 1e-12);
     ck_assert_double_eq_tol(k->cold_bytes, 2e6, 1e-3);
     ck_assert_double_eq_tol(k->evict, 16e6, 1);
-    ck_assert_double_eq_tol(k->evict_task, 7e-7, 1e-12);
-    ck_assert_double_eq_tol(k->evict_submit, 9e-7, 1e-12);
+    ck_assert_double_eq_tol(k->evict_task, 2.5, 1e-12);
+    ck_assert_double_eq_tol(k->evict_submit, 3, 1e-12);
     ck_assert_double_eq_tol(k->message, 4e-6, 1e-12);
     ck_assert_double_eq_tol(k->copies, 2e9, 1);
+    ck_assert_double_eq_tol(cluster_copy_seconds(k, 10000), 5e-6, 1e-12); /* by its line of rates, half-way */
+    ck_assert_double_eq_tol(cluster_copy_seconds(k, 1000000), 1e6 / 3e9, 1e-12);
     ck_assert_double_eq_tol(k->local_latency, 1e-6, 1e-12);
     ck_assert_double_eq_tol(k->eager, 64e3, 1e-3);
     ck_assert_double_eq_tol(c->switches.at[1].bandwidth, 1e11, 1);

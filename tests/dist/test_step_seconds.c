@@ -112,11 +112,11 @@ START_TEST(operands_in_the_cache_come_at_its_rate)
         {"far 1MB 500MB/s", 3, 24e-6},
         {"far 5000B 5GB/s", 3, 24e-6}, /* it is no slower than the op */
         {"task 1us 100ns", 1, 2 * (12e-6 + 1e-6 + 2 * 100e-9)},
-        {"evict 6kB 3us", 1, 24e-6}, /* of one run the first */
-        {"evict 6kB 3us", 3, 24e-6 + 2 * 3e-6},
-        {"evict 72kB 3us", 3, 24e-6 + 2 * 1e-6},
-        {"evict 6kB 0s 40us", 3, 24e-6 + 2 * 40e-6}, /* the core that computes submits, too */
-        {"evict 72kB 0s 120us", 3, 24e-6 + 2 * 40e-6},
+        {"task 2us 500ns\n evict 6kB 2", 1, 2 * (12e-6 + 3e-6)}, /* of one run the first */
+        {"task 2us 500ns\n evict 6kB 2", 3, 2 * (12e-6 + 2 * 3e-6)},
+        {"task 2us 500ns\n evict 72kB 3", 3, 2 * (12e-6 + 3e-6 + 2 * 1e-6)},
+        {"submit 20us\n evict 6kB 1 3", 3, 24e-6 + 2 * 60e-6}, /* the core that computes submits, too */
+        {"submit 20us\n evict 72kB 1 4", 3, 24e-6 + 2 * 40e-6},
     };
     trama_program *p = trama_program_create();
     trama_value *x = trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(1000), NULL);

@@ -17,7 +17,7 @@
 #include "must.h"
 #include "progress.h"
 
-enum { TINY = 16, WIDE = 1 << 16, LONG = 1 << 17, OWN_CORE = 8 };
+enum { TINY = 16, WIDE = 1 << 18, LONG = 1 << 17, OWN_CORE = 8 };
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "where the machine goes [stdout]", 0},
@@ -86,22 +86,22 @@ static void measure_tasks(calibration *c)
 /* Of a task in chains, beside the time of its kernel; its submission counts in both. */
 static core_cost overhead_of_passes(const calibration *c, int64_t elements)
 {
-    enum { CHAINS = EVICT_BYTES / (PASSES * WIDE * 4) };
+    const int chains = (int)fmax(1, EVICT_SPREADS * c->spread / (PASSES * WIDE * 4));
     const measured m =
-        time_copies(c, record_passes, elements, CHAINS * c->least, PASSES * (4e-6 + 4e-10 * (double)elements));
+        time_copies(c, record_passes, elements, chains * c->least, PASSES * (4e-6 + 4e-10 * (double)elements));
     return (core_cost){task_seconds(c, &m) - m.kernel, m.submit / m.tasks};
 }
 
-/* Where tasks bring EVICT_BYTES into the cache of their core, and where they bring nothing. */
+/* Where tasks bring EVICT_SPREADS into the cache of their core, and where they bring nothing. */
 static void measure_evictions(calibration *c)
 {
     const core_cost few = overhead_of_passes(c, TINY), many = overhead_of_passes(c, WIDE);
-    const double submit = fmax(0, many.submit - few.submit);
+    const double submits = c->own_core ? 0 : 1; /* in the seconds of a task */
+    const double task = (many.seconds - submits * many.submit) / (few.seconds - submits * few.submit);
     c->evicted = fmax(0, many.seconds - few.seconds);
     say(c, "evict",
-        (quantity[MOST_QUANTITIES]){{EVICT_BYTES / 1e6, "MB"},
-                                    {1e6 * fmax(0, c->evicted - (c->own_core ? 0 : submit)), "us"},
-                                    {1e6 * submit, "us"}});
+        (quantity[MOST_QUANTITIES]){
+            {EVICT_SPREADS * c->spread / 1e6, "MB"}, {fmax(1, task), ""}, {fmax(1, many.submit / few.submit), ""}});
 }
 
 /* A product takes flop / R + bytes of operands / B + bytes of results / c->memory. A square one and a flat one with the
@@ -135,10 +135,10 @@ static void measure_attention(const calibration *c)
 static void measure_updates(const calibration *c)
 {
     for (int64_t n = 4096; n <= 1 << 18; n *= 8) {
-        const double bytes = UPDATE_MOVES * (double)n * updates_of(n) * c->least;
+        const double bytes = UPDATE_MOVES * (double)n * updates_of(c, n) * c->least;
         const measured m = time_copies(c, record_updates, n, 1, bytes / 2e10);
         const double task = task_seconds(c, &m), work = bytes / m.tasks;
-        say_rate(c, "op adam memory", work / beyond_overhead(task, overhead_beside(c, SPREAD_BYTES)), work, "B");
+        say_rate(c, "op adam memory", work / beyond_overhead(task, overhead_beside(c, c->spread)), work, "B");
     }
 }
 
@@ -195,7 +195,8 @@ static void measure_own(const calibration *c)
         record_copy *record;
         double element; /* bytes */
     } kinds[] = {{"op own f32", record_own_chain_f32, 4}, {"op own f64", record_own_chain_f64, 8}};
-    static const int64_t counts[] = {32 * OWN_LINE, 256 * OWN_LINE};
+    /* two copies of operands and results of the larger one fill the spread */
+    const int64_t counts[] = {32 * OWN_LINE, (int64_t)(c->spread / 2 / (2 * kinds[1].element) / OWN_LINE) * OWN_LINE};
     double rate = 0; /* of f64 */
     for (int wide = 0; wide < 2; wide++) {
         const int64_t n = 32 * OWN_LINE * c->least;
@@ -338,6 +339,7 @@ static void start(calibration *c)
     const int cores = of_machine / c->ranks, share = cores < OWN_CORE ? cores : cores - 1; /* for messages */
     c->least = share > 1 ? share < c->workers ? share : c->workers : 1;
     c->least = c->least < MOST_COPIES / 2 ? c->least : MOST_COPIES / 2;
+    c->spread = SPREAD_BYTES / sharing(c->ranks * c->workers, c->cores);
     if (c->rank == 0)
         c->out = c->path ? fopen(c->path, "w") : stdout;
     if (c->rank == 0 && !c->out)

@@ -55,7 +55,7 @@ void measure_caches(calibration *c)
     const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
     const double cache = found > 0 ? (double)found : 1e6;
     say(c, "cache", (quantity[MOST_QUANTITIES]){{cache / 1e6, "MB"}, {add_rate(c, cache / 2, 1) / 1e9, "GB/s"}});
-    c->memory = add_rate(c, SPREAD_BYTES, TASKS);
+    c->memory = add_rate(c, c->spread, TASKS);
     measure_far(c);
 }
 

@@ -38,11 +38,6 @@ static double run_seconds(const calibration *c, const measured *m)
     return m->run / sharing(c->ranks, c->cores);
 }
 
-static trama_value *row_sums(trama_value *v)
-{
-    return trama_sum_over(v, TRAMA_DIMS(1), true);
-}
-
 /* Seconds in which a rank passes over `own` bytes and then does two tasks on `sent` bytes, each of which waits for the
  * one before. exchanges: so many times the ranks of a pair exchange the bytes before either of these, as ranks do that
  * compute the same program. */
@@ -58,7 +53,7 @@ static core_cost time_exchanges(const calibration *c, int64_t own, int64_t sent,
     trama_shard(w, end[0], "S(0)");
     for (int i = 0; i < HOPS; i++) {
         if (own)
-            v = trama_add(v, row_sums(trama_mul(w, row_sums(v))));
+            v = apply_pass(v, w);
         for (int side = 1; side >= 0; side--)
             v = trama_flip(i < exchanges ? trama_reshard(v, end[side], "S(0)") : v, TRAMA_DIMS(1)); /* is never fused */
     }
@@ -116,6 +111,13 @@ static void say_overhead(const calibration *c, double submit, double cold)
     say(c, "cold", (quantity[MOST_QUANTITIES]){{1e6 * cold, "us"}, {COLD_BYTES / 1e6, "MB"}});
 }
 
+/* seconds: of the copies of two exchanges. */
+static void say_copies(const calibration *c, int64_t sent, double seconds)
+{
+    const double copied = 4 * (double)sent;
+    say_rate(c, "op message memory", copied / fmax(seconds, copied / 100e9), (double)sent, "B");
+}
+
 /* A rank serves both ends of an exchange, and copies the bytes of both: the ends of a message copy it in turn, while
  * the memory is faster. */
 static void measure_pairs(const calibration *c)
@@ -124,10 +126,9 @@ static void measure_pairs(const calibration *c)
     const core_cost exchanges = exchange_twice(c, 0, SMALL);
     const double small = exchanges.seconds;
     const double cold = fmax(0, exchange_twice(c, COLD_BYTES, SMALL).seconds - small);
-    const double copies = exchange_twice(c, 0, COLD_BYTES).seconds - small, least = 4 * COLD_BYTES / 100e9;
-    say(c, "message",
-        (quantity[MOST_QUANTITIES]){{1e6 * fmax(small / 2 - 1e-6, 1e-6) / 2, "us"},
-                                    {4 * COLD_BYTES / fmax(copies, least) / 1e9, "GB/s"}});
+    say(c, "message", (quantity[MOST_QUANTITIES]){{1e6 * fmax(small / 2 - 1e-6, 1e-6) / 2, "us"}});
+    for (int64_t sent = 1 << 12; sent <= 1 << 22; sent *= 32)
+        say_copies(c, sent, exchange_twice(c, 0, sent).seconds - small);
     measure_lent(c, small / 2);
     say_overhead(c, exchanges.submit / 4, cold);
     say(c, "local", (quantity[MOST_QUANTITIES]){{100, "GB/s"}, {1, "us"}});

@@ -40,10 +40,11 @@ trama_value *record_flat_f64(const calibration *c, trama_program *p, int copy, i
 {
     return product(c, p, copy, FLAT, n, TRAMA_F64);
 }
+/* Of pieces of a matrix that is split by rows. */
 trama_value *record_by_vector(const calibration *c, trama_program *p, int copy, int64_t n)
 {
-    return trama_matmul(state(c, p, "x", copy, TRAMA_F64, TRAMA_SHAPE(c->ranks * n, n), true),
-                        state(c, p, "v", copy, TRAMA_F64, TRAMA_SHAPE(n, 1), false));
+    return trama_matmul(state(c, p, "x", copy, TRAMA_F64, TRAMA_SHAPE(c->ranks * n / 2, 2 * n), true),
+                        state(c, p, "v", copy, TRAMA_F64, TRAMA_SHAPE(2 * n, 1), false));
 }
 static trama_value *vector(const calibration *c, trama_program *p, const char *name, int copy, int64_t n)
 {
@@ -164,12 +165,12 @@ static trama_status term_cpu(const trama_call *call)
     return TRAMA_OK;
 }
 
-/* next = v + the sum of x, an array of whole LANES. */
+/* next = v + the sum of x, arrays of one line; x of whole LANES. */
 static trama_status pass_cpu(const trama_call *call)
 {
     enum { LANES = 16 };
     const double begun = kernel_begins();
-    const trama_view *x = &call->in[1];
+    const trama_view *v = &call->in[0], *x = &call->in[1];
     const float *from = x->data;
     float sum[LANES] = {0}, all = 0;
     for (int64_t i = 0; i + LANES <= x->extent[x->ndim - 1]; i += LANES)
@@ -177,7 +178,8 @@ static trama_status pass_cpu(const trama_call *call)
             sum[lane] += from[i + lane];
     for (int lane = 0; lane < LANES; lane++)
         all += sum[lane];
-    *(float *)call->out[0].data = *(const float *)call->in[0].data + all;
+    for (int64_t i = 0; i < v->extent[v->ndim - 1]; i++)
+        ((float *)call->out[0].data)[i] = ((const float *)v->data)[i] + all;
     kernel_ends(begun);
     return TRAMA_OK;
 }
@@ -221,16 +223,16 @@ void destroy_ops(void)
 }
 
 /* A parameter, two moments and a gradient. */
-int updates_of(int64_t n)
+int updates_of(const calibration *c, int64_t n)
 {
-    return (int)(SPREAD_BYTES / (4 * (int64_t)sizeof(float) * n));
+    return (int)(c->spread / (4 * sizeof(float) * (double)n));
 }
 
 trama_value *record_updates(const calibration *c, trama_program *p, int copy, int64_t n)
 {
     const trama_optimizer adam = trama_adamw(1e-3);
     trama_value *loss = NULL;
-    const int count = c->least * updates_of(n);
+    const int count = c->least * updates_of(c, n);
     for (int i = copy * count; i < (copy + 1) * count; i++) {
         char name[16];
         snprintf(name, sizeof name, "w%d", i);
@@ -251,12 +253,16 @@ trama_value *record_terms(const calibration *c, trama_program *p, int copy, int6
     return apply_term(state(c, p, "x", copy, TRAMA_F32, TRAMA_SHAPE(c->ranks, 1, n), true));
 }
 
+trama_value *apply_pass(trama_value *v, trama_value *x)
+{
+    return trama_apply(pass_op, 2, (trama_value *[]){v, x}, NULL);
+}
 trama_value *record_passes(const calibration *c, trama_program *p, int copy, int64_t n)
 {
     trama_value *v = state(c, p, "v", copy, TRAMA_F32, TRAMA_SHAPE(c->ranks, 1), true);
     for (int i = 0; i < PASSES; i++) {
         trama_value *x = state(c, p, "x", copy * PASSES + i, TRAMA_F32, TRAMA_SHAPE(c->ranks, n), true);
-        v = trama_apply(pass_op, 2, (trama_value *[]){v, x}, NULL);
+        v = apply_pass(v, x);
     }
     return v;
 }

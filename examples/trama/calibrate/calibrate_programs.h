@@ -24,14 +24,16 @@ trama_value *record_turns(const calibration *c, trama_program *p, int64_t n, boo
 void define_ops(void);
 void destroy_ops(void);
 record_copy
-    record_updates; /* of updates_of(n) parameters for each of c->least workers, by Adam, with given gradients */
-int updates_of(int64_t n);
+    record_updates; /* of updates_of(c, n) parameters for each of c->least workers, by Adam, with given gradients */
+int updates_of(const calibration *c, int64_t n);
 enum { OWN_CHAIN = 8, OWN_LINE = 1040 }; /* elements of a row: neighbours do not share lines of the cache */
 record_copy record_own_f64;              /* a loop over rows, as programs have it */
 record_copy record_own_chain_f32, record_own_chain_f64;
 
-/* A chain of PASSES small tasks, each of which also passes over n elements that no other one reads. */
-enum { PASSES = 32 };
+/* A copy of v by a task that also passes over x. record_passes: a chain of PASSES of them, each with n elements that no
+ * other one reads. */
+trama_value *apply_pass(trama_value *v, trama_value *x);
+enum { PASSES = 16 };
 record_copy record_passes;
 
 /* [a, b, n] f32 to [a, 1, n]: the sum over b, of which each process that has a single row makes a term. */

@@ -122,7 +122,7 @@ double task_seconds(const calibration *c, const measured *m)
 
 double overhead_beside(const calibration *c, double bytes)
 {
-    return c->task + c->evicted * fmin(1, bytes / EVICT_BYTES);
+    return c->task + c->evicted * fmin(1, bytes / c->spread / EVICT_SPREADS);
 }
 
 double beyond_overhead(double seconds, double overhead)
@@ -137,7 +137,7 @@ double slower_rate(const calibration *c, double bytes, double more)
 
 sample sample_of(const calibration *c, record_copy *record, int64_t size, double bytes, double work, double rate)
 {
-    const double cold = (double)SPREAD_BYTES * c->least / bytes;
+    const double cold = c->spread * c->least / bytes;
     const int least = 2 * c->least;
     const int copies = cold > MOST_COPIES ? MOST_COPIES : cold > least ? (int)cold : least;
     const measured m = time_copies(c, record, size, copies, work / rate + 5e-6);
