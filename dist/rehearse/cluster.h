@@ -24,12 +24,12 @@ typedef struct cluster_kind {
     double task, submit, read, message;  /* seconds */
     double task_operand, submit_operand; /* seconds for each tile of a task's operands */
     double submit_run, submit_message;   /* seconds for each run; more for a message than for a task */
-    double feed, copies, pcie;           /* B/s; copies 0: no time */
+    double feed, pcie;                   /* B/s */
     double local, local_latency;
-    double eager;                            /* bytes */
-    double cold, cold_bytes;                 /* seconds more of a message after so many bytes or more */
-    double evict;                            /* bytes of a run, 0 where it is not described */
-    double evict_task, evict_submit;         /* times as long a task and a submission take after so many or more */
+    double eager;                    /* bytes */
+    double evict;                    /* bytes of a run, 0 where it is not described */
+    double evict_task, evict_submit; /* times as long a task and a submission take with so many or more */
+    double evict_message;
     double cache, cache_rate, far, far_rate; /* of a core: bytes, 0 where it is not described; B/s */
     double far_writes;                       /* B/s of what goes back to memory; 0: as far_rate */
     bool used;                               /* there are nodes of it */
@@ -69,12 +69,6 @@ int cluster_cores_of(const trama_cluster *c, int rank);
  * on. */
 bool cluster_has_messenger(const trama_cluster *c, int rank, int n_ranks);
 
-/* The share of `cold` that is due after a core has loaded so many bytes. */
-static inline double cluster_coldness(const cluster_kind *k, double bytes)
-{
-    return bytes < k->cold_bytes ? bytes / k->cold_bytes : 1;
-}
-
 /* The machine table of the first n_ranks ranks. */
 machine *cluster_machine(const trama_cluster *c, int n_ranks);
 
@@ -86,9 +80,9 @@ double cluster_rate_of(const cluster_kind *k, bool gpu, const char *op, int what
 /* Seconds of a core that copies the bytes of a message. */
 static inline double cluster_copy_seconds(const cluster_kind *k, int64_t bytes)
 {
-    const double rate =
-        cluster_has_rates(k, "message") ? cluster_rate_of(k, false, "message", RATE_MEMORY, (double)bytes) : k->copies;
-    return rate > 0 ? (double)bytes / rate : 0;
+    if (!cluster_has_rates(k, "message"))
+        return 0;
+    return (double)bytes / cluster_rate_of(k, false, "message", RATE_MEMORY, (double)bytes);
 }
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "cluster.h"
 
-enum { MOST_WORDS = 8, MOST_QUANTITIES = 4, MOST_NODES = 1 << 20, MOST_PER_NODE = 1 << 16, MOST_SWITCHES = 1 << 16 };
+enum { MOST_WORDS = 8, MOST_QUANTITIES = 3, MOST_NODES = 1 << 20, MOST_PER_NODE = 1 << 16, MOST_SWITCHES = 1 << 16 };
 
 typedef struct reader {
     trama_cluster *c;
@@ -98,11 +98,11 @@ static bool read_kind(reader *r)
                          .feed = 1e10,
                          .evict_task = 1,
                          .evict_submit = 1,
+                         .evict_message = 1,
                          .pcie = 16e9,
                          .local = 10e9,
                          .local_latency = 1e-6,
                          .eager = 1e6,
-                         .cold_bytes = 4e6,
                          .cache_rate = 100e9,
                          .far_rate = 10e9};
     if (!read_name(r, 1, made.name))
@@ -151,13 +151,12 @@ static bool read_fact(reader *r)
         } quantity[MOST_QUANTITIES];
     } facts[] = {
         {"task", 0, {{"s", &k->task}, {"s", &k->task_operand}}},
-        {"submit", 0, {{"s", &k->submit}, {"s", &k->submit_operand}, {"s", &k->submit_run}, {"s", &k->submit_message}}},
+        {"submit", 0, {{"s", &k->submit}, {"s", &k->submit_operand}, {"s", &k->submit_run}}},
         {"read", 0, {{"s", &k->read}}},
         {"feed", 1, {{"B/s", &k->feed}}},
-        {"message", 0, {{"s", &k->message}, {"B/s", &k->copies}}},
+        {"message", 0, {{"s", &k->message}, {"s", &k->submit_message}, {"", &k->evict_message}}},
         {"cache", 0, {{"B", &k->cache}, {"B/s", &k->cache_rate}}},
         {"far", 0, {{"B", &k->far}, {"B/s", &k->far_rate}, {"B/s", &k->far_writes}}},
-        {"cold", 0, {{"s", &k->cold}, {"B", &k->cold_bytes}}},
         {"evict", 0, {{"B", &k->evict}, {"", &k->evict_task}, {"", &k->evict_submit}}},
         {"local", 1, {{"B/s", &k->local}, {"s", &k->local_latency}}},
         {"pcie", 1, {{"B/s", &k->pcie}}},
@@ -169,9 +168,9 @@ static bool read_fact(reader *r)
             most++;
         if (strcmp(r->word[0], facts[i].word))
             continue;
-        if (!has_words(r, 2, 1 + most,
-                       "a word and one quantity; two of task, message, cache, cold and local; three of far and evict; "
-                       "four of submit"))
+        if (!has_words(
+                r, 2, 1 + most,
+                "a word and one quantity; two of task, cache and local; three of submit, message, far and evict"))
             return false;
         while (at < r->n - 1 &&
                read_number(r, 1 + at, facts[i].quantity[at].unit, at ? 0 : facts[i].least, facts[i].quantity[at].value))

@@ -73,7 +73,7 @@ static void add_tasks(trama_rehearsal *r, const simulated *s)
             if (step->message >= 0 || step->kind == STEP_ORDER)
                 continue;
             of[step->name].tasks++;
-            of[step->name].busy += graph_task_seconds(cluster_kind_of(s->c, rank), step);
+            of[step->name].busy += step->seconds;
         }
     for (int n = 0; n < s->names->at.n; n++)
         if (of[n].tasks) {
@@ -110,10 +110,9 @@ static void find_path(trama_rehearsal *r, const simulated *s)
         const double begin = submitted   ? simulated_submission(s, rank, s->runs - 1, i)
                              : next >= 0 ? s->finish[next]
                                          : s->finish[-2 - next];
-        const double passed = fmax(0, s->finish[i] - begin),
-                     alone = graph_task_seconds(cluster_kind_of(s->c, rank), of);
+        const double passed = fmax(0, s->finish[i] - begin);
         if (of->kind != STEP_ORDER)
-            add_to_path(r, s->names->at.at[of->name], next < SIM_SUBMISSION ? fmin(passed, alone) : passed);
+            add_to_path(r, s->names->at.at[of->name], next < SIM_SUBMISSION ? fmin(passed, of->seconds) : passed);
         if (submitted && s->runs == 1 && begin > 0)
             add_to_path(r, "submission", begin);
     }

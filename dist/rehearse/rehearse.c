@@ -134,7 +134,7 @@ static void tell_steps(const rehearsing *r, const plan *p, const step_graph *g, 
                                      .orders = s->kind == STEP_ORDER,
                                      .gpu = s->message < 0 && plan_on_gpu(p, p->steps.at[i].place),
                                      .name = r->names.at.at[s->name],
-                                     .seconds = graph_task_seconds(k, s),
+                                     .seconds = s->seconds,
                                      .flops = s->flops,
                                      .n_next = s->again - s->next,
                                      .next = g->next + s->next,
@@ -147,7 +147,7 @@ static void tell_steps(const rehearsing *r, const plan *p, const step_graph *g, 
             told.sends = s->kind == STEP_SEND;
             told.bytes = m->bytes;
             told.tag = m->tag;
-            told.seconds = k->message + cluster_copy_seconds(k, m->bytes);
+            told.seconds += cluster_copy_seconds(k, m->bytes);
         }
         r->o.step(r->o.closure, &told);
     }

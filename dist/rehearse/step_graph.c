@@ -201,38 +201,49 @@ static int count_tiles(const builder *b, const plan_step *s)
     return n;
 }
 
+/* Seconds of a task beside its work. */
+static double task_overhead(const cluster_kind *k, int tiles)
+{
+    return k->task + k->task_operand * tiles;
+}
+
 /* Adds the bytes that a task brings into the caches of the workers that may take it. */
-static void add_load(const graph_source *source, const graph_step *task, int place, double *load)
+static void add_load(const graph_source *source, const graph_step *task, int place, double bytes, double *load)
 {
     const int workers = source->machine->places[place].workers;
     if (task->worker >= 0)
-        load[task->worker] += task->loaded;
+        load[task->worker] += bytes;
     else
         for (int w = 0; w < workers; w++)
-            load[graph_worker(source, place, w)] += task->loaded / workers;
+            load[graph_worker(source, place, w)] += bytes / workers;
 }
 
-/* Tasks and their submission find the memory of the runtime outside of the cache where their core brought other data
- * since the run before. */
+/* The runtime's memory leaves the cache where tasks of a run bring other data into it. Tasks suffer by the data of
+ * their core, messages and submissions as tasks do on the average. */
 static void add_evictions(const graph_source *source, const builder *b, step_graph *g, const double *load)
 {
     const plan *p = source->plan;
     const cluster_kind *k = source->kind;
-    double all = 0; /* tasks, each in the share of the cache that is lost */
+    double lost = 0; /* shares of the caches of all tasks */
     int tasks = 0;
-    for (int i = 0; i < g->n && source->repeats && k->evict > 0; i++) {
+    if (!source->repeats || k->evict <= 0)
+        return;
+    for (int i = 0; i < g->n; i++) {
         graph_step *task = &g->steps[i];
         const int place = p->steps.at[i].place,
                   worker = task->worker >= 0 ? task->worker : graph_worker(source, place, 0);
         if (task->message >= 0 || task->kind == STEP_ORDER)
             continue;
-        const double lost = plan_on_gpu(p, place) ? 0 : fmin(1, load[worker] / k->evict);
-        const double found = k->task + k->task_operand * count_tiles(b, &p->steps.at[i]); /* in the cache */
-        task->seconds += (float)((k->evict_task - 1) * lost * found);
-        all += lost;
+        const double share = plan_on_gpu(p, place) ? 0 : fmin(1, load[worker] / k->evict);
+        task->seconds += (float)((k->evict_task - 1) * share * task_overhead(k, count_tiles(b, &p->steps.at[i])));
+        lost += share;
         tasks++;
     }
-    g->submission *= 1 + (k->evict_submit - 1) * all / max_i64(1, tasks);
+    lost /= max_i64(1, tasks);
+    g->submission *= 1 + (k->evict_submit - 1) * lost;
+    for (int i = 0; i < g->n; i++)
+        if (g->steps[i].message >= 0)
+            g->steps[i].seconds *= (float)(1 + (k->evict_message - 1) * lost);
 }
 
 static void fill_steps(const graph_source *source, const builder *b, step_graph *g, graph_messages *messages)
@@ -256,6 +267,7 @@ static void fill_steps(const graph_source *source, const builder *b, step_graph 
         g->submission += k->submit;
         if (goes) {
             add_message(p, i, messages);
+            made->seconds = (float)k->message;
             g->submission += k->submit_message;
             continue;
         }
@@ -265,9 +277,8 @@ static void fill_steps(const graph_source *source, const builder *b, step_graph 
         if (s->kind == STEP_ORDER)
             continue;
         made->seconds =
-            (float)(step_seconds(k, p, source->names->program, s, bytes, reuse[i]) + k->task_operand * tiles);
-        made->loaded = step_moves(s) ? (float)bytes - reuse[i].cached : 0;
-        add_load(source, made, s->place, load);
+            (float)(task_overhead(k, tiles) + step_seconds(k, p, source->names->program, s, bytes, reuse[i]));
+        add_load(source, made, s->place, step_moves(s) ? bytes - reuse[i].cached : 0, load);
     }
     add_evictions(source, b, g, load);
     free(load);
@@ -288,11 +299,6 @@ static void count_memory(const graph_source *source, step_graph *g)
         if (source->names->program->values.at[s->value]->kind == VALUE_INPUT)
             g->inputs += plan_shard_bytes(s);
     }
-}
-
-double graph_task_seconds(const cluster_kind *k, const graph_step *step)
-{
-    return step->kind == STEP_ORDER ? 0 : step->seconds + k->task;
 }
 
 step_graph step_graph_new(const graph_source *source, graph_messages *messages)

@@ -19,9 +19,9 @@ void step_names_free(step_names *names);
 int step_name_number(step_names *names, const char *name);
 
 typedef struct graph_step {
-    float seconds; /* of a worker, without the machine's `task`; of a message 0 */
+    float seconds; /* of a core or GPU that it has to itself, with the machine's `task`; of a message without copies; of
+                      an order 0 */
     float flops;
-    float loaded; /* bytes that do not come from the worker's cache */
     int priority;
     int next, again;  /* where the steps that wait for it begin in graph->next: those of its run, and of the next run */
     int waits, later; /* for so many steps of its run, and of the run before */
@@ -59,10 +59,6 @@ typedef struct graph_source {
     step_names *names;
     bool repeats; /* several runs, so that steps wait for those of the run before */
 } graph_source;
-
-/* Seconds that a task takes of a core or GPU that it has to itself, with the machine's `task` time. A step that only
- * orders others takes none, and no worker. */
-double graph_task_seconds(const cluster_kind *k, const graph_step *step);
 
 /* The rank's number of a place's worker; -1 for lane -1. */
 int graph_worker(const graph_source *source, int place, int lane);

@@ -25,25 +25,24 @@ typedef struct trama_cluster trama_cluster;
  *                                 NAME = copy, fill, add for terms of sums, matvec for products with vectors (as matmul),
  *                                 own for ops that programs define and that have no line of their name, lent for what
  *                                 a core reads in the memory of another rank of its node, shared for results that
- *                                 replace data which other cores of the rank have read, message for copies of messages
+ *                                 replace data which other cores of the rank have read, message for copies of messages (none)
  *   cache BYTES [RATE]            of a core: operands that it used last, and less than BYTES of others since, come at
  *                                 RATE B/s (100GB/s) in place of memory's; 0 has none (0)
  *   far BYTES [RATE [WRITTEN]]    operands that a core used last, and more than BYTES of others since, come at RATE B/s
  *                                 (10GB/s) in place of memory's, and results go back at WRITTEN (as RATE); BYTES of 0
  *                                 turn this off (0)
  *   task TIME [OPERAND]           of a worker, for each task, and more for each tile of its operands (1us 0s)
- *   submit TIME [OPERAND [RUN [MESSAGE]]]
- *                                 of the submitting thread, for each task and message, more for each tile of a task's
- *                                 operands, for each run, and more for each message (0s 0s 0s 0s)
+ *   submit TIME [OPERAND [RUN]]   of the submitting thread, for each task and message, more for each tile of a task's
+ *                                 operands, and for each run (0s 0s 0s)
  *   read TIME                     of the submitting thread, for each value that the program reads between runs (0s)
  *   feed RATE                     B/s at which the submitting thread copies inputs (10GB/s)
- *   message TIME [RATE]           of a core, for each message that is sent or received, and B/s of its copies, where
- *                                 there is no op message (1us)
- *   cold TIME [BYTES]             more of a core, for a message that it serves after tasks that brought BYTES (4MB)
- *                                 or more into its cache since its last one; a part of it after fewer (0s 4MB)
+ *   message TIME [SUBMIT [EVICTED]]
+ *                                 of a core, for each message that is sent or received; of the submitting thread, more
+ *                                 than for a task; and how many times as long TIME is by the line evict (1us 0s 1)
  *   evict BYTES [TASK [SUBMIT]]   where the tasks of a run bring BYTES or more into the cache of their core: the times of
- *                                 task are TASK times as long, and those of submit, but for the run's, SUBMIT times;
- *                                 parts of that for fewer; BYTES of 0 turn this off (0 1 1)
+ *                                 task are TASK times as long, those of submissions, but for the run's, SUBMIT times,
+ *                                 and those of messages as their line says; parts of that for fewer; BYTES of 0 turn
+ *                                 this off (0 1 1)
  *   local BANDWIDTH TIME          the memory through which ranks of one node send (10GB/s 1us)
  *   pcie BANDWIDTH                between the memories of a GPU and its node (16GB/s)
  *   eager BYTES                   messages above it that a plan sends by rendezvous wait for their receivers (1MB)
@@ -91,8 +90,7 @@ typedef struct trama_rehearsed {
 typedef void (*trama_rehearsal_event)(void *closure, const trama_rehearsed *event);
 
 /* A step of a rank's plan, before anything is simulated: a task, an order, or an end of a message. In the simulation a message
- * between ranks of one node takes less where its receiver reads the sender's memory, and more of a core by the
- * machine's `cold`. */
+ * between ranks of one node takes less where its receiver reads the sender's memory. */
 typedef struct trama_rehearsed_step {
     int rank, step;       /* step: from 0, in the order of submission */
     int worker;           /* of the rank; -1: any of the place, or none */

@@ -19,12 +19,11 @@ static const char whole[] = "# two kinds of nodes under two switches\n"
                             "  op message memory 1GB/s 1kB\n"
                             "  op message memory 3GB/s 100kB\n"
                             "  task 3us 200ns\n"
-                            "  submit 500ns 40ns 6us 300ns\n"
+                            "  submit 500ns 40ns 6us\n"
                             "  read 9us\n"
                             "  far 64MB 20GB/s 40GB/s\n"
-                            "  cold 30us 2MB\n"
                             "  evict 16MB 2.5 3\n"
-                            "  message 4us 2GB/s\n"
+                            "  message 4us 300ns 1.5\n"
                             "  local 6GB/s 1us\n"
                             "  eager 64kB\n"
                             "kind fat\n"
@@ -54,13 +53,11 @@ START_TEST(a_text_says_all_of_a_machine)
     ck_assert_double_eq_tol(k->far, 64e6, 1);
     ck_assert_double_eq_tol(k->far_rate, 20e9, 1);
     ck_assert_double_eq_tol(k->far_writes, 40e9, 1);
-    ck_assert_double_eq_tol(k->cold, 30e-6, 1e-12);
-    ck_assert_double_eq_tol(k->cold_bytes, 2e6, 1e-3);
     ck_assert_double_eq_tol(k->evict, 16e6, 1);
     ck_assert_double_eq_tol(k->evict_task, 2.5, 1e-12);
     ck_assert_double_eq_tol(k->evict_submit, 3, 1e-12);
     ck_assert_double_eq_tol(k->message, 4e-6, 1e-12);
-    ck_assert_double_eq_tol(k->copies, 2e9, 1);
+    ck_assert_double_eq_tol(k->evict_message, 1.5, 1e-12);
     ck_assert_double_eq_tol(cluster_copy_seconds(k, 10000), 5e-6, 1e-12); /* by its line of rates, half-way */
     ck_assert_double_eq_tol(cluster_copy_seconds(k, 1000000), 1e6 / 3e9, 1e-12);
     ck_assert_double_eq_tol(k->local_latency, 1e-6, 1e-12);
@@ -129,7 +126,7 @@ static const struct wrong {
     {"kind n\ntask 1xs\nnodes 1 n", "line 2: '1xs' is no number of s"},
     {"kind n\ntask 1us 1xs\nnodes 1 n", "line 2: '1xs' is no number of s"},
     {"kind n\nread 1us 1us\nnodes 1 n", "line 2: the statement has 3 words; its form is: a word and one quantity"},
-    {"kind n\ncold 1us 1MB 1us\nnodes 1 n", "line 2: the statement has 4 words; its form is: a word and one"},
+    {"kind n\ncache 1MB 1GB/s 1us\nnodes 1 n", "line 2: the statement has 4 words; its form is: a word and one"},
     {"kind n\nfar 1GB/s\nnodes 1 n", "line 2: '1GB/s' is no number of B"},
     {"kind n\nspeed 3\nnodes 1 n", "line 2: there is no statement 'speed'"},
     {"kind n\nswitch s\nswitch s\nnodes 1 n", "line 3: there is a switch 's' already"},

@@ -11,7 +11,7 @@
 /* A step of a rank: a task of so many seconds, or an end of a message. It waits for the steps of its bits. */
 typedef struct made_step {
     step_kind kind;
-    double seconds, loaded;
+    double seconds;
     unsigned before;
     int peer;
     int64_t tag, bytes;
@@ -67,14 +67,14 @@ static void stage_free(stage *t)
 static trama_status add_rank(stage *t, int n, const made_step *steps)
 {
     graph_messages messages = {0};
-    step_graph g = {.n = n, .submission = cluster_kind_of(t->cluster, 0)->submit * n};
+    const cluster_kind *kind = cluster_kind_of(t->cluster, 0);
+    step_graph g = {.n = n, .submission = kind->submit * n};
     g.steps = trama_alloc(((size_t)n + 1) * sizeof *g.steps);
     g.next = trama_alloc((size_t)(n * n + n + 1) * sizeof *g.next);
     int at = 0;
     for (int i = 0; i < n; i++) {
         const made_step *of = &steps[i];
-        g.steps[i] = (graph_step){.seconds = (float)of->seconds,
-                                  .loaded = (float)of->loaded,
+        g.steps[i] = (graph_step){.seconds = (float)(of->kind >= STEP_SEND ? kind->message : kind->task + of->seconds),
                                   .priority = of->priority,
                                   .next = at,
                                   .message = -1,
@@ -158,20 +158,6 @@ START_TEST(nodes_share_their_own_cores_alone)
     for (int r = 0; r < 4; r++)
         ck_assert(!add_rank(&t, 1, (made_step[]){TASK(r < 2 ? 1 : 2, 0)}));
     runs_for(&t, 4);
-}
-END_TEST
-
-START_TEST(a_message_takes_longer_after_other_data)
-{
-    static const char node[] = "kind n\n ranks 2\n cores 2\n task 0s\n message 1s\n cold 4s 100B\n local 1GB/s 0s\n"
-                               "nodes 1 n";
-    for (int many = 0; many < 2; many++) {
-        const double loaded = many ? 300 : 50;
-        stage t = stage_new(node, 2, 1, 1);
-        ck_assert(!add_rank(&t, 3, (made_step[]){TASK(1, 0, .loaded = loaded), SEND(1, 1, 1, 0), SEND(1, 1, 2, 0)}));
-        ck_assert(!add_rank(&t, 2, (made_step[]){RECEIVE(0, 0, 1, 0), RECEIVE(0, 0, 2, 0)}));
-        runs_for(&t, 1 + (many ? 5 : 3) + 1 + 1); /* task, first send, second send, its receive */
-    }
 }
 END_TEST
 
@@ -319,7 +305,8 @@ END_TEST
 
 START_TEST(messages_cost_a_core)
 {
-    stage t = stage_new("kind n\n task 0s\n message 1s 1GB/s\n switch s\n nodes 2 n in s 1GB/s 0s\n", 2, 1, 1);
+    stage t = stage_new(
+        "kind n\n task 0s\n message 1s\n op message memory 1GB/s\n switch s\n nodes 2 n in s 1GB/s 0s\n", 2, 1, 1);
     ck_assert(!add_rank(&t, 2, (made_step[]){SEND(0, 1, 1, 2000000000), TASK(1, 0)}));
     ck_assert(!add_rank(&t, 1, (made_step[]){RECEIVE(0, 0, 1, 2000000000)}));
     runs_for(&t, 3 + 2 + 3);
@@ -380,7 +367,6 @@ int main(void)
                                   messages_go_by_their_priorities,
                                   idle_workers_choose_among_all_that_become_ready,
                                   ranks_share_fewer_cores,
-                                  a_message_takes_longer_after_other_data,
                                   nodes_share_their_own_cores_alone,
                                   ranks_submit_one_after_the_other_on_one_core,
                                   messages_take_shared_cores,

@@ -129,21 +129,25 @@ START_TEST(operands_in_the_cache_come_at_its_rate)
 }
 END_TEST
 
-/* Two ranks exchange an element: each run has a task, a send and a receive, whose submission is all that takes time. */
-START_TEST(messages_take_longer_to_submit_than_tasks)
+/* Two ranks exchange an element: each run has a task, a send and a receive. */
+START_TEST(messages_have_times_of_their_own)
 {
     trama_program *p = trama_program_create();
     trama_mesh *mesh = trama_mesh_create("2"), *swapped = trama_mesh_child(mesh, 1, (int[]){2}, NULL, (int[]){1, 0});
     trama_value *x = trama_shard(trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(2), NULL), mesh, "S(0)");
     trama_target *t = trama_target_create(p, "t", trama_neg(trama_reshard(x, swapped, "S(0)")));
     static const struct {
-        const char *submit;
+        const char *lines;
         double seconds;
-    } cases[] = {{"1ms", 3e-3}, {"1ms 0s 2ms", 5e-3}, {"1ms 0s 0s 4ms", 11e-3}};
+    } cases[] = {{"submit 1ms\n message 0s", 3e-3},
+                 {"submit 1ms 0s 2ms\n message 0s", 5e-3},
+                 {"submit 1ms\n message 0s 4ms", 11e-3},
+                 {"submit 0s\n message 1ms 0s 3\n evict 0B 1 1", 2e-3},
+                 {"submit 0s\n message 1ms 0s 3\n evict 1B 1 1", 6e-3},
+                 {"submit 0s\n message 1ms 0s 3\n evict 24B 1 1", 4e-3}}; /* 12 bytes of its task */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char node[200];
-        snprintf(node, sizeof node, "kind n\n ranks 2\n cores 4\n task 0s\n message 0s\n submit %s\n nodes 1 n",
-                 cases[i].submit);
+        snprintf(node, sizeof node, "kind n\n ranks 2\n cores 4\n task 0s\n %s\n nodes 1 n", cases[i].lines);
         const trama_rehearsal_options o = {.runs = 5};
         ck_assert_double_eq_tol(report_on(t, node, &o).step_seconds, cases[i].seconds, 1e-4);
     }
@@ -290,7 +294,7 @@ int main(void)
                                   rates_are_found_by_the_name_of_the_op,
                                   sums_of_terms_have_the_rates_of_additions,
                                   operands_in_the_cache_come_at_its_rate,
-                                  messages_take_longer_to_submit_than_tasks,
+                                  messages_have_times_of_their_own,
                                   each_tile_has_a_last_use,
                                   results_that_others_have_read_take_longer,
                                   ops_of_the_program_share_rates,

@@ -411,17 +411,15 @@ START_TEST(a_machine_is_calibrated_and_rehearsed)
         text_of(ranks == 1 ? run("./trama calibrate --quick --output %s/here", scratch)
                            : run(MPIRUN "%d ./trama calibrate --quick --output %s/here", ranks, scratch));
         const char *text = text_of(run("cat %s/here", scratch));
-        static const char *const lines[] = {"\n  task ",           "\n  submit ",
-                                            "\n  feed ",           "\n  op matmul f32 ",
-                                            "\n  op matmul f64 ",  "\n  op matmul memory ",
-                                            "\n  core memory ",    "\n  read ",
-                                            "\n  op own f32 ",     "\n  op own f64 ",
-                                            "\n  op adam memory ", "\n  cold ",
-                                            "\n  evict ",          "\n  far ",
-                                            "\nnodes 1 here\n"};
+        static const char *const lines[] = {"\n  task ",          "\n  submit ",         "\n  feed ",
+                                            "\n  op matmul f32 ", "\n  op matmul f64 ",  "\n  op matmul memory ",
+                                            "\n  core memory ",   "\n  read ",           "\n  op own f32 ",
+                                            "\n  op own f64 ",    "\n  op adam memory ", "\n  evict ",
+                                            "\n  far ",           "\nnodes 1 here\n"};
         for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
             expect(text, lines[i]);
         ck_assert_int_eq(contains(text, "\n  message "), ranks > 1);
+        ck_assert_int_eq(contains(text, "\n  op message memory "), ranks > 1);
         snprintf(arguments, sizeof arguments, "--model mlp --mesh dp=%d --machine %s/here", ranks, scratch);
         char says[40];
         snprintf(says, sizeof says, "%d ranks, 1 runs", ranks);

@@ -35,7 +35,6 @@ typedef struct sim_worker {
     double left, ends, changed; /* seconds of work on a core of its own, at the time `changed`; the end at this speed */
     int64_t before;             /* the item before; -1 */
     double ended;               /* the end of that; -1 */
-    double loaded;              /* bytes of its tasks since the last message that it served */
     event_queue own;
 } sim_worker;
 

@@ -41,12 +41,9 @@ static bool is_message(const graph_step *of)
 
 static double seconds_of(const simulated *s, const sim_worker *w, const graph_step *of)
 {
-    const int rank = w->rank;
-    const cluster_kind *k = cluster_kind_of(s->c, rank);
     if (!is_message(of))
-        return graph_task_seconds(k, of);
-    return k->message + k->cold * cluster_coldness(k, w->loaded) +
-           cluster_copy_seconds(k, sim_moves(&s->messages.at[of->message]));
+        return of->seconds;
+    return of->seconds + cluster_copy_seconds(cluster_kind_of(s->c, w->rank), sim_moves(&s->messages.at[of->message]));
 }
 
 static void start(simulated *s, int worker, int64_t item)
@@ -54,7 +51,6 @@ static void start(simulated *s, int worker, int64_t item)
     sim_worker *w = &s->workers.at[worker];
     const graph_step *of = simulated_step(s, item % s->n_steps);
     const double seconds = seconds_of(s, w, of);
-    w->loaded = is_message(of) ? 0 : w->loaded + of->loaded;
     cores_work(s, worker, seconds);
     w->item = item;
     w->since = s->now;

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { MOST_PASSES = 5, MOST_QUANTITIES = 4, MOST_LINES = 128 };
+enum { MOST_PASSES = 5, MOST_QUANTITIES = 3, MOST_LINES = 128 };
 
 typedef struct quantity {
     double value;

@@ -2,6 +2,7 @@
 #include "calibrate_messages.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "must.h"
@@ -38,9 +39,16 @@ static double run_seconds(const calibration *c, const measured *m)
     return m->run / sharing(c->ranks, c->cores);
 }
 
-/* Seconds in which a rank passes over `own` bytes and then does two tasks on `sent` bytes, each of which waits for the
- * one before. exchanges: so many times the ranks of a pair exchange the bytes before either of these, as ranks do that
- * compute the same program. */
+static trama_value *own_state(const calibration *c, trama_program *p, int hop, int64_t bytes)
+{
+    char name[16];
+    snprintf(name, sizeof name, "w%d", hop);
+    return trama_state(p, name, TRAMA_F32, TRAMA_SHAPE(c->ranks, bytes / 4), NULL);
+}
+
+/* Seconds, beside the kernel of the first, in which a rank passes over `own` bytes that nothing else reads, and does two
+ * tasks on `sent` bytes, each of which waits for the one before. exchanges: so many times the ranks of a pair exchange
+ * the bytes before either of these, as ranks do that compute the same program. */
 static core_cost time_exchanges(const calibration *c, int64_t own, int64_t sent, int exchanges)
 {
     trama_program *p = trama_program_create();
@@ -48,12 +56,10 @@ static core_cost time_exchanges(const calibration *c, int64_t own, int64_t sent,
     for (int side = 0; side < 2; side++)
         end[side] = arrange(c, 1, &c->ranks, side);
     trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(c->ranks, sent / 4), NULL);
-    trama_value *w = trama_state(p, "w", TRAMA_F32, TRAMA_SHAPE(c->ranks, own ? own / 4 : 1), NULL);
     trama_shard(v, end[0], "S(0)");
-    trama_shard(w, end[0], "S(0)");
     for (int i = 0; i < HOPS; i++) {
         if (own)
-            v = apply_pass(v, w);
+            v = apply_pass(v, trama_shard(own_state(c, p, i, own), end[0], "S(0)"));
         for (int side = 1; side >= 0; side--)
             v = trama_flip(i < exchanges ? trama_reshard(v, end[side], "S(0)") : v, TRAMA_DIMS(1)); /* is never fused */
     }
@@ -62,7 +68,7 @@ static core_cost time_exchanges(const calibration *c, int64_t own, int64_t sent,
     trama_program_destroy(&p);
     trama_mesh_destroy(&end[0]);
     trama_mesh_destroy(&end[1]);
-    return (core_cost){run_seconds(c, &m) / HOPS, m.submit / HOPS};
+    return (core_cost){run_seconds(c, &m) / HOPS - m.kernel, m.submit / HOPS};
 }
 
 /* Of two exchanges. Ranks that meet once a run go at the speed of the slower one, as those that meet in each hop. */
@@ -102,15 +108,6 @@ static void measure_lent(const calibration *c, double exchange)
     }
 }
 
-/* submit: seconds in which a message is submitted; cold: more of one after COLD_BYTES bytes of other data. */
-static void say_overhead(const calibration *c, double submit, double cold)
-{
-    say(c, "submit",
-        (quantity[MOST_QUANTITIES]){
-            c->submit[0], c->submit[1], c->submit[2], {fmax(0, 1e6 * submit - c->submit[0].value), "us"}});
-    say(c, "cold", (quantity[MOST_QUANTITIES]){{1e6 * cold, "us"}, {COLD_BYTES / 1e6, "MB"}});
-}
-
 /* seconds: of the copies of two exchanges. */
 static void say_copies(const calibration *c, int64_t sent, double seconds)
 {
@@ -119,27 +116,27 @@ static void say_copies(const calibration *c, int64_t sent, double seconds)
 }
 
 /* A rank serves both ends of an exchange, and copies the bytes of both: the ends of a message copy it in turn, while
- * the memory is faster. */
+ * the memory is faster. Messages behind passes over other data find theirs outside of the cache. */
 static void measure_pairs(const calibration *c)
 {
-    enum { SMALL = 8 };
+    enum { SMALL = 8, OWN = 4 << 20, ENDS = 4 };
     const core_cost exchanges = exchange_twice(c, 0, SMALL);
-    const double small = exchanges.seconds;
-    const double cold = fmax(0, exchange_twice(c, COLD_BYTES, SMALL).seconds - small);
-    say(c, "message", (quantity[MOST_QUANTITIES]){{1e6 * fmax(small / 2 - 1e-6, 1e-6) / 2, "us"}});
+    const double small = exchanges.seconds, message = fmax(small / 2 - 1e-6, 1e-6) / 2;
+    const double evicted = fmax(0, exchange_twice(c, OWN, SMALL).seconds - small) / ENDS;
+    say(c, "message",
+        (quantity[MOST_QUANTITIES]){{1e6 * message, "us"},
+                                    {1e6 * fmax(0, exchanges.submit / ENDS - c->submit), "us"},
+                                    {1 + evicted / message, ""}});
     for (int64_t sent = 1 << 12; sent <= 1 << 22; sent *= 32)
         say_copies(c, sent, exchange_twice(c, 0, sent).seconds - small);
     measure_lent(c, small / 2);
-    say_overhead(c, exchanges.submit / 4, cold);
     say(c, "local", (quantity[MOST_QUANTITIES]){{100, "GB/s"}, {1, "us"}});
 }
 
 void measure_messages(const calibration *c)
 {
-    if (c->ranks < 2) {
-        say_overhead(c, 0, 0);
+    if (c->ranks < 2)
         return;
-    }
     calibration paired = *c;
     paired.mesh = pair_ranks(c);
     paired.ranks = trama_mesh_size(paired.mesh);

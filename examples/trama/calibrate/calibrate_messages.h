@@ -5,7 +5,7 @@
 
 #include "calibrate_programs.h"
 
-/* Writes the lines message, op lent, submit, cold and local; of one rank submit and cold. */
+/* Writes the lines message, op message, op lent and local, where there are several ranks. */
 void measure_messages(const calibration *c);
 
 #endif

@@ -26,16 +26,15 @@ typedef struct calibration {
     double near_memory; /* the same of some MB */
     double operand;     /* seconds of a task for each further operand */
     double evicted;     /* seconds more, as `task`, where tasks of a run bring EVICT_SPREADS into a core's cache */
-    quantity submit[3]; /* of the line submit, but for messages */
+    double submit;      /* seconds of a task's submission, beside its operands */
     int cores;          /* of all ranks */
     double spread;      /* bytes of a worker's copies, so that those of a core are SPREAD_BYTES */
     bool own_core;      /* each rank has one beside its workers */
 } calibration;
 
-/* COLD_BYTES: that a core loads before its earlier data are taken to be out of its cache; SPREAD_BYTES: of the copies
- * on a core, so that each comes from the last cache, where a core's share of that is as large; EVICT_SPREADS: times as
- * many are taken to put the data of the run before out of that, too. */
-enum { COLD_BYTES = 4 << 20, SPREAD_BYTES = 8 << 20, EVICT_SPREADS = 4 };
+/* SPREAD_BYTES: of the copies on a core, so that each comes from the last cache, where a core's share of that is as
+ * large; EVICT_SPREADS: times as many are taken to put the data of the run before out of that, too. */
+enum { SPREAD_BYTES = 8 << 20, EVICT_SPREADS = 4 };
 
 /* Records one copy of what is measured, on pieces of `size` of each rank. */
 typedef trama_value *record_copy(const calibration *c, trama_program *p, int copy, int64_t size);
