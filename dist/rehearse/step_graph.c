@@ -201,90 +201,6 @@ static int count_tiles(const builder *b, const plan_step *s)
     return n;
 }
 
-/* Seconds of a task beside its work. */
-static double task_overhead(const cluster_kind *k, int tiles)
-{
-    return k->task + k->task_operand * tiles;
-}
-
-/* Adds the bytes that a task brings into the caches of the workers that may take it. */
-static void add_load(const graph_source *source, const graph_step *task, int place, double bytes, double *load)
-{
-    const int workers = source->machine->places[place].workers;
-    if (task->worker >= 0)
-        load[task->worker] += bytes;
-    else
-        for (int w = 0; w < workers; w++)
-            load[graph_worker(source, place, w)] += bytes / workers;
-}
-
-/* The runtime's memory leaves the cache where tasks of a run bring other data into it. Tasks suffer by the data of
- * their core, messages and submissions as tasks do on the average. */
-static void add_evictions(const graph_source *source, const builder *b, step_graph *g, const double *load)
-{
-    const plan *p = source->plan;
-    const cluster_kind *k = source->kind;
-    double lost = 0; /* shares of the caches of all tasks */
-    int tasks = 0;
-    if (!source->repeats || k->evict <= 0)
-        return;
-    for (int i = 0; i < g->n; i++) {
-        graph_step *task = &g->steps[i];
-        const int place = p->steps.at[i].place,
-                  worker = task->worker >= 0 ? task->worker : graph_worker(source, place, 0);
-        if (task->message >= 0 || task->kind == STEP_ORDER)
-            continue;
-        const double share = plan_on_gpu(p, place) ? 0 : fmin(1, load[worker] / k->evict);
-        task->seconds += (float)((k->evict_task - 1) * share * task_overhead(k, count_tiles(b, &p->steps.at[i])));
-        lost += share;
-        tasks++;
-    }
-    lost /= max_i64(1, tasks);
-    g->submission *= 1 + (k->evict_submit - 1) * lost;
-    for (int i = 0; i < g->n; i++)
-        if (g->steps[i].message >= 0)
-            g->steps[i].seconds *= (float)(1 + (k->evict_message - 1) * lost);
-}
-
-static void fill_steps(const graph_source *source, const builder *b, step_graph *g, graph_messages *messages)
-{
-    const plan *p = source->plan;
-    const cluster_kind *k = source->kind;
-    step_reuse *reuse = step_reuses(source);
-    double *load = trama_alloc((size_t)max_i64(1, machine_workers(source->machine, p->rank)) * sizeof *load);
-    for (int i = 0; i < p->steps.n; i++) {
-        const plan_step *s = &p->steps.at[i];
-        graph_step *made = &g->steps[i];
-        const bool goes = s->kind == STEP_SEND || s->kind == STEP_RECEIVE;
-        made->message = goes ? messages->n : -1;
-        made->name = (short)name_of(source->names, p, s);
-        made->kind = (unsigned char)s->kind;
-        made->priority = s->priority;
-        made->place = (short)place_in_rank(source, s->place);
-        made->worker = s->kind == STEP_ORDER ? -1 : (short)graph_worker(source, s->place, s->lane);
-        made->flops = (float)s->flops;
-        made->rendezvous = s->kind == STEP_SEND && s->exchange >= 0 && p->exchanges.at[s->exchange].rendezvous;
-        g->submission += k->submit;
-        if (goes) {
-            add_message(p, i, messages);
-            made->seconds = (float)k->message;
-            g->submission += k->submit_message;
-            continue;
-        }
-        const double bytes = step_bytes(p, s);
-        const int tiles = count_tiles(b, s);
-        g->submission += k->submit_operand * tiles;
-        if (s->kind == STEP_ORDER)
-            continue;
-        made->seconds =
-            (float)(task_overhead(k, tiles) + step_seconds(k, p, source->names->program, s, bytes, reuse[i]));
-        add_load(source, made, s->place, step_moves(s) ? bytes - reuse[i].cached : 0, load);
-    }
-    add_evictions(source, b, g, load);
-    free(load);
-    free(reuse);
-}
-
 /* Buffers of the plan, of state and of inputs. */
 static void count_memory(const graph_source *source, step_graph *g)
 {
@@ -301,6 +217,61 @@ static void count_memory(const graph_source *source, step_graph *g)
     }
 }
 
+/* How many times as long the runtime takes as with its memory in the cache, which it leaves where a rank has too much
+ * data. Ranks with GPUs compute on these alone. */
+typedef struct evicted {
+    double task, submit, message;
+} evicted;
+
+static evicted evict(const graph_source *source, const step_graph *g)
+{
+    const machine *m = source->machine;
+    const cluster_kind *k = source->kind;
+    const int rank = source->plan->rank;
+    const double data = (double)g->memory / max_i64(1, machine_workers(m, rank));
+    const bool on_cores = !m->places[machine_first_place(m, rank)].gpu;
+    const double share = on_cores && source->repeats && k->evict > 0 ? fmin(1, data / k->evict) : 0;
+    return (evicted){1 + (k->evict_task - 1) * share, 1 + (k->evict_submit - 1) * share,
+                     1 + (k->evict_message - 1) * share};
+}
+
+static void fill_steps(const graph_source *source, const builder *b, step_graph *g, graph_messages *messages)
+{
+    const plan *p = source->plan;
+    const cluster_kind *k = source->kind;
+    const evicted times = evict(source, g);
+    step_reuse *reuse = step_reuses(source);
+    for (int i = 0; i < p->steps.n; i++) {
+        const plan_step *s = &p->steps.at[i];
+        graph_step *made = &g->steps[i];
+        const bool goes = s->kind == STEP_SEND || s->kind == STEP_RECEIVE;
+        made->message = goes ? messages->n : -1;
+        made->name = (short)name_of(source->names, p, s);
+        made->kind = (unsigned char)s->kind;
+        made->priority = s->priority;
+        made->place = (short)place_in_rank(source, s->place);
+        made->worker = s->kind == STEP_ORDER ? -1 : (short)graph_worker(source, s->place, s->lane);
+        made->flops = (float)s->flops;
+        made->rendezvous = s->kind == STEP_SEND && s->exchange >= 0 && p->exchanges.at[s->exchange].rendezvous;
+        g->submission += k->submit;
+        if (goes) {
+            add_message(p, i, messages);
+            made->seconds = (float)(times.message * k->message);
+            g->submission += k->submit_message;
+            continue;
+        }
+        const double bytes = step_bytes(p, s);
+        const int tiles = count_tiles(b, s);
+        g->submission += k->submit_operand * tiles;
+        if (s->kind == STEP_ORDER)
+            continue;
+        made->seconds = (float)(times.task * (k->task + k->task_operand * tiles) +
+                                step_seconds(k, p, source->names->program, s, bytes, reuse[i]));
+    }
+    g->submission *= times.submit;
+    free(reuse);
+}
+
 step_graph step_graph_new(const graph_source *source, graph_messages *messages)
 {
     step_graph g = {.n = source->plan->steps.n};
@@ -308,8 +279,8 @@ step_graph step_graph_new(const graph_source *source, graph_messages *messages)
     builder b = {.p = source->plan};
     find_edges(&b, source->repeats);
     sort_edges(&b, &g);
-    fill_steps(source, &b, &g, messages);
     count_memory(source, &g);
+    fill_steps(source, &b, &g, messages);
     free(b.numbers.first);
     free(b.tiles);
     free(b.seen);

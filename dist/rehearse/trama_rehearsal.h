@@ -39,10 +39,10 @@ typedef struct trama_cluster trama_cluster;
  *   message TIME [SUBMIT [EVICTED]]
  *                                 of a core, for each message that is sent or received; of the submitting thread, more
  *                                 than for a task; and how many times as long TIME is by the line evict (1us 0s 1)
- *   evict BYTES [TASK [SUBMIT]]   where the tasks of a run bring BYTES or more into the cache of their core: the times of
- *                                 task are TASK times as long, those of submissions, but for the run's, SUBMIT times,
- *                                 and those of messages as their line says; parts of that for fewer; BYTES of 0 turn
- *                                 this off (0 1 1)
+ *   evict BYTES [TASK [SUBMIT]]   where a rank has BYTES or more of memory for each worker, which push that of the runtime
+ *                                 out of the cache: the times of task are TASK times as long, those of submissions,
+ *                                 but for the run's, SUBMIT times, and those of messages as their line says; parts of
+ *                                 that with less memory; BYTES of 0 turn this off (0 1 1)
  *   local BANDWIDTH TIME          the memory through which ranks of one node send (10GB/s 1us)
  *   pcie BANDWIDTH                between the memories of a GPU and its node (16GB/s)
  *   eager BYTES                   messages above it that a plan sends by rendezvous wait for their receivers (1MB)

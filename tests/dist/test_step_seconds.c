@@ -114,9 +114,9 @@ START_TEST(operands_in_the_cache_come_at_its_rate)
         {"task 1us 100ns", 1, 2 * (12e-6 + 1e-6 + 2 * 100e-9)},
         {"task 2us 500ns\n evict 6kB 2", 1, 2 * (12e-6 + 3e-6)}, /* of one run the first */
         {"task 2us 500ns\n evict 6kB 2", 3, 2 * (12e-6 + 2 * 3e-6)},
-        {"task 2us 500ns\n evict 72kB 3", 3, 2 * (12e-6 + 3e-6 + 2 * 1e-6)},
-        {"submit 20us\n evict 6kB 1 3", 3, 24e-6 + 2 * 60e-6}, /* the core that computes submits, too */
-        {"submit 20us\n evict 72kB 1 4", 3, 24e-6 + 2 * 40e-6},
+        {"task 2us 500ns\n evict 36kB 3", 3, 2 * (12e-6 + 3e-6 + 2 * 1e-6)}, /* 12 kB of x and both results */
+        {"submit 20us\n evict 6kB 1 3", 3, 24e-6 + 2 * 60e-6},               /* the core that computes submits, too */
+        {"submit 20us\n evict 36kB 1 4", 3, 24e-6 + 2 * 40e-6},
     };
     trama_program *p = trama_program_create();
     trama_value *x = trama_parameter(p, "x", TRAMA_F32, TRAMA_SHAPE(1000), NULL);
@@ -144,7 +144,7 @@ START_TEST(messages_have_times_of_their_own)
                  {"submit 1ms\n message 0s 4ms", 11e-3},
                  {"submit 0s\n message 1ms 0s 3\n evict 0B 1 1", 2e-3},
                  {"submit 0s\n message 1ms 0s 3\n evict 1B 1 1", 6e-3},
-                 {"submit 0s\n message 1ms 0s 3\n evict 24B 1 1", 4e-3}}; /* 12 bytes of its task */
+                 {"submit 0s\n message 1ms 0s 3\n evict 12B 1 1", 4e-3}}; /* 12 bytes of 2 workers */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char node[200];
         snprintf(node, sizeof node, "kind n\n ranks 2\n cores 4\n task 0s\n %s\n nodes 1 n", cases[i].lines);
