@@ -7,7 +7,8 @@
 
 #include "must.h"
 
-enum { HOPS = 20 };
+enum { HOPS = 20, SMALL = 8, OWN = 4 << 20 }; /* bytes of a message; of those that nothing else reads */
+enum { ENDS = 4 };                            /* of the messages of a hop there and back, of a rank or of one way */
 
 /* A mesh of ranks that exchange messages, in pairs. Where ranks share cores there is one rank on each core: the time in
  * which a rank waits for its core is none of its message. Trama binds ranks that follow each other to one core. */
@@ -39,43 +40,58 @@ static double run_seconds(const calibration *c, const measured *m)
     return m->run / sharing(c->ranks, c->cores);
 }
 
-static trama_value *own_state(const calibration *c, trama_program *p, int hop, int64_t bytes)
+/* The meshes between which data go there and back: all ranks, of which the second one of each pair comes first in the
+ * other mesh, or the first ranks of all pairs and the second ones. */
+static void create_ends(const calibration *c, bool both_ways, trama_mesh *end[2])
+{
+    const int pairs = c->ranks / 2;
+    int *ids = malloc((size_t)pairs * sizeof *ids);
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < pairs; i++)
+            ids[i] = trama_mesh_id(c->mesh, 2 * i + side);
+        end[side] = both_ways ? arrange(c, 1, &c->ranks, side) : trama_mesh_child(c->mesh, 1, &pairs, NULL, ids);
+    }
+    free(ids);
+}
+
+static trama_value *own_state(trama_program *p, const trama_mesh *mesh, int hop, int64_t bytes)
 {
     char name[16];
     snprintf(name, sizeof name, "w%d", hop);
-    return trama_state(p, name, TRAMA_F32, TRAMA_SHAPE(c->ranks, bytes / 4), NULL);
+    return trama_shard(trama_state(p, name, TRAMA_F32, TRAMA_SHAPE(trama_mesh_size(mesh), bytes / 4), NULL), mesh,
+                       "S(0)");
 }
 
-/* Seconds, beside the kernel of the first, in which a rank passes over `own` bytes that nothing else reads, and does two
- * tasks on `sent` bytes, each of which waits for the one before. exchanges: so many times the ranks of a pair exchange
- * the bytes before either of these, as ranks do that compute the same program. */
-static core_cost time_exchanges(const calibration *c, int64_t own, int64_t sent, int exchanges)
+/* Seconds, beside the kernel of the first, in which a rank passes over `own` bytes that nothing else reads, and does
+ * two tasks on `sent` bytes, each of which waits for the one before. moves: so many times the bytes move to the other
+ * end before the first of these tasks, and back before the second. */
+static core_cost time_hops(const calibration *c, trama_mesh *const end[2], int64_t own, int64_t sent, int moves)
 {
     trama_program *p = trama_program_create();
-    trama_mesh *end[2];
-    for (int side = 0; side < 2; side++)
-        end[side] = arrange(c, 1, &c->ranks, side);
-    trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(c->ranks, sent / 4), NULL);
+    trama_value *v = trama_state(p, "v", TRAMA_F32, TRAMA_SHAPE(trama_mesh_size(end[0]), sent / 4), NULL);
     trama_shard(v, end[0], "S(0)");
     for (int i = 0; i < HOPS; i++) {
         if (own)
-            v = apply_pass(v, trama_shard(own_state(c, p, i, own), end[0], "S(0)"));
+            v = apply_pass(v, own_state(p, end[0], i, own));
         for (int side = 1; side >= 0; side--)
-            v = trama_flip(i < exchanges ? trama_reshard(v, end[side], "S(0)") : v, TRAMA_DIMS(1)); /* is never fused */
+            v = trama_flip(i < moves ? trama_reshard(v, end[side], "S(0)") : v, TRAMA_DIMS(1)); /* is never fused */
     }
     const double work = HOPS * (4e-5 + (double)sent / 1e9 + (double)own / 4e9);
     const measured m = time_program(c, p, trama_target_create(p, "hops", v), work);
     trama_program_destroy(&p);
-    trama_mesh_destroy(&end[0]);
-    trama_mesh_destroy(&end[1]);
     return (core_cost){run_seconds(c, &m) / HOPS - m.kernel, m.submit / HOPS};
 }
 
-/* Of two exchanges. Ranks that meet once a run go at the speed of the slower one, as those that meet in each hop. */
-static core_cost exchange_twice(const calibration *c, int64_t own, int64_t sent)
+/* Of the moves there and back. Ranks that meet once a run go at the speed of the slower one, as those that meet in each
+ * hop. both_ways: both ranks of a pair send, as ranks do that compute the same program. */
+static core_cost time_moves(const calibration *c, bool both_ways, int64_t own, int64_t sent)
 {
-    const core_cost every = time_exchanges(c, own, sent, HOPS), one = time_exchanges(c, own, sent, 1);
+    trama_mesh *end[2];
+    create_ends(c, both_ways, end);
+    const core_cost every = time_hops(c, end, own, sent, HOPS), one = time_hops(c, end, own, sent, 1);
     const double hops = (double)HOPS / (HOPS - 1);
+    trama_mesh_destroy(&end[0]);
+    trama_mesh_destroy(&end[1]);
     return (core_cost){(every.seconds - one.seconds) * hops, (every.submit - one.submit) * hops};
 }
 
@@ -108,27 +124,27 @@ static void measure_lent(const calibration *c, double exchange)
     }
 }
 
-/* seconds: of the copies of two exchanges. */
-static void say_copies(const calibration *c, int64_t sent, double seconds)
+/* One rank of a pair sends at a time. Where both do, they copy at the same time in one run and one after the other in
+ * the next, and the wait for the other one costs a core nothing that has other work. */
+static void say_copies(const calibration *c, int64_t sent, double small)
 {
-    const double copied = 4 * (double)sent;
+    const double copied = ENDS * (double)sent, seconds = time_moves(c, false, 0, sent).seconds - small;
     say_rate(c, "op message memory", copied / fmax(seconds, copied / 100e9), (double)sent, "B");
 }
 
-/* A rank serves both ends of an exchange, and copies the bytes of both: the ends of a message copy it in turn, while
- * the memory is faster. Messages behind passes over other data find theirs outside of the cache. */
+/* Messages behind passes over other data find theirs outside of the cache. */
 static void measure_pairs(const calibration *c)
 {
-    enum { SMALL = 8, OWN = 4 << 20, ENDS = 4 };
-    const core_cost exchanges = exchange_twice(c, 0, SMALL);
+    const core_cost exchanges = time_moves(c, true, 0, SMALL);
     const double small = exchanges.seconds, message = fmax(small / 2 - 1e-6, 1e-6) / 2;
-    const double evicted = fmax(0, exchange_twice(c, OWN, SMALL).seconds - small) / ENDS;
+    const double evicted = fmax(0, time_moves(c, true, OWN, SMALL).seconds - small) / ENDS;
+    const double one_way = time_moves(c, false, 0, SMALL).seconds;
     say(c, "message",
         (quantity[MOST_QUANTITIES]){{1e6 * message, "us"},
                                     {1e6 * fmax(0, exchanges.submit / ENDS - c->submit), "us"},
                                     {1 + evicted / message, ""}});
     for (int64_t sent = 1 << 12; sent <= 1 << 22; sent *= 32)
-        say_copies(c, sent, exchange_twice(c, 0, sent).seconds - small);
+        say_copies(c, sent, one_way);
     measure_lent(c, small / 2);
     say(c, "local", (quantity[MOST_QUANTITIES]){{100, "GB/s"}, {1, "us"}});
 }
