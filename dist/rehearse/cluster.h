@@ -27,7 +27,7 @@ typedef struct cluster_kind {
     double feed, pcie;                   /* B/s */
     double local, local_latency;
     double eager;                    /* bytes */
-    double evict;                    /* bytes of a run, 0 where it is not described */
+    double evict;                    /* bytes of a worker's memory, 0 where it is not described */
     double evict_task, evict_submit; /* times as long a task and a submission take with so many or more */
     double evict_message;
     double cache, cache_rate, far, far_rate; /* of a core: bytes, 0 where it is not described; B/s */

@@ -19,8 +19,8 @@ void step_names_free(step_names *names);
 int step_name_number(step_names *names, const char *name);
 
 typedef struct graph_step {
-    float seconds; /* of a core or GPU that it has to itself, with the machine's `task`; of a message without copies; of
-                      an order 0 */
+    float seconds; /* of a core or GPU that it has to itself, with the machine's `task`; of a message without copies,
+                      until its ends are matched; of an order 0 */
     float flops;
     int priority;
     int next, again;  /* where the steps that wait for it begin in graph->next: those of its run, and of the next run */

@@ -25,7 +25,8 @@ typedef struct trama_cluster trama_cluster;
  *                                 NAME = copy, fill, add for terms of sums, matvec for products with vectors (as matmul),
  *                                 own for ops that programs define and that have no line of their name, lent for what
  *                                 a core reads in the memory of another rank of its node, shared for results that
- *                                 replace data which other cores of the rank have read, message for copies of messages (none)
+ *                                 replace data which other cores of the rank have read, message for copies of messages,
+ *                                 at each end (none)
  *   cache BYTES [RATE]            of a core: operands that it used last, and less than BYTES of others since, come at
  *                                 RATE B/s (100GB/s) in place of memory's; 0 has none (0)
  *   far BYTES [RATE [WRITTEN]]    operands that a core used last, and more than BYTES of others since, come at RATE B/s

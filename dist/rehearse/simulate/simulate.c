@@ -233,7 +233,7 @@ static void take_event(simulated *s)
 
 trama_status simulated_run(simulated *s)
 {
-    trama_status status = messages_check(s);
+    trama_status status = messages_match(s);
     if (!status)
         status = begin(s);
     while (!status) {

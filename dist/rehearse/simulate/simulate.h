@@ -139,7 +139,7 @@ void cores_submitted(simulated *s, int rank);                /* unless submits_u
 
 /* simulate_messages.c */
 trama_status messages_add(simulated *s, int rank, step_graph *graph, const graph_messages *messages);
-trama_status messages_check(const simulated *s);  /* that each has both ends */
+trama_status messages_match(simulated *s);        /* each has both ends, which copy what it moves */
 trama_status messages_stuck(const simulated *s);  /* the error that names the step that waits */
 void messages_ready(simulated *s, int64_t item);  /* a send or receive that waits for no step */
 void messages_served(simulated *s, int64_t item); /* the messenger has done its part of it */

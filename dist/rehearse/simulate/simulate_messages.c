@@ -57,12 +57,20 @@ static trama_status fail_at(const simulated *s, int64_t step, const sim_message 
                       sends ? m->to : m->from, (long long)m->tag, problem);
 }
 
-trama_status messages_check(const simulated *s)
+static void add_copy(simulated *s, int rank, int64_t step, int64_t bytes)
+{
+    graph_step *of = &s->graph[rank].steps[step - s->ranks[rank].first];
+    of->seconds += (float)cluster_copy_seconds(cluster_kind_of(s->c, rank), bytes);
+}
+
+trama_status messages_match(simulated *s)
 {
     for (int i = 0; i < s->messages.n; i++) {
         const sim_message *m = &s->messages.at[i];
         if (m->send < 0 || m->receive < 0)
             return fail_at(s, m->send < 0 ? m->receive : m->send, m, "the other rank has no such message");
+        add_copy(s, m->from, m->send, sim_moves(m));
+        add_copy(s, m->to, m->receive, sim_moves(m));
     }
     return TRAMA_OK;
 }

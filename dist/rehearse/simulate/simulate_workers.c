@@ -39,22 +39,14 @@ static bool is_message(const graph_step *of)
     return of->message >= 0;
 }
 
-static double seconds_of(const simulated *s, const sim_worker *w, const graph_step *of)
-{
-    if (!is_message(of))
-        return of->seconds;
-    return of->seconds + cluster_copy_seconds(cluster_kind_of(s->c, w->rank), sim_moves(&s->messages.at[of->message]));
-}
-
 static void start(simulated *s, int worker, int64_t item)
 {
     sim_worker *w = &s->workers.at[worker];
     const graph_step *of = simulated_step(s, item % s->n_steps);
-    const double seconds = seconds_of(s, w, of);
-    cores_work(s, worker, seconds);
+    cores_work(s, worker, of->seconds);
     w->item = item;
     w->since = s->now;
-    s->ranks[w->rank].work += w->place >= 0 ? seconds : 0;
+    s->ranks[w->rank].work += w->place >= 0 ? of->seconds : 0;
     if (!is_message(of))
         simulated_change(s, w->rank, 1, 0);
 }

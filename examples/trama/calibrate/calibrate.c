@@ -94,16 +94,22 @@ static core_cost overhead_of_passes(const calibration *c, int64_t elements)
     return (core_cost){task_seconds(c, &m) - m.kernel, m.submit / m.tasks};
 }
 
+/* How many times as long; no less than 1. */
+static double times_as_long(double many, double few)
+{
+    return many > few && few > 0 ? many / few : 1;
+}
+
 /* Where tasks bring EVICT_SPREADS into the cache of their core, and where they bring nothing. */
 static void measure_evictions(calibration *c)
 {
     const core_cost few = overhead_of_passes(c, TINY), many = overhead_of_passes(c, WIDE);
     const double submits = c->own_core ? 0 : 1; /* in the seconds of a task */
-    const double task = (many.seconds - submits * many.submit) / (few.seconds - submits * few.submit);
+    const double task = times_as_long(many.seconds - submits * many.submit, few.seconds - submits * few.submit);
     c->evicted = fmax(0, many.seconds - few.seconds);
     say(c, "evict",
         (quantity[MOST_QUANTITIES]){
-            {EVICT_SPREADS * c->spread / 1e6, "MB"}, {fmax(1, task), ""}, {fmax(1, many.submit / few.submit), ""}});
+            {EVICT_SPREADS * c->spread / 1e6, "MB"}, {task, ""}, {times_as_long(many.submit, few.submit), ""}});
 }
 
 /* A product takes flop / R + bytes of operands / B + bytes of results / c->memory. A square one and a flat one with the
@@ -197,11 +203,13 @@ static void measure_own(const calibration *c)
         record_copy *record;
         double element; /* bytes */
     } kinds[] = {{"op own f32", record_own_chain_f32, 4}, {"op own f64", record_own_chain_f64, 8}};
-    /* two copies of operands and results of the larger one fill the spread */
-    const int64_t counts[] = {32 * OWN_LINE, (int64_t)(c->spread / 2 / (2 * kinds[1].element) / OWN_LINE) * OWN_LINE};
+    enum { FEW_ROWS = 32 };
+    const double row = 2 * kinds[1].element * OWN_LINE; /* bytes, of the result, too */
+    const int64_t rows = (int64_t)fmax(2 * FEW_ROWS, c->spread / 2 / row),
+                  counts[] = {FEW_ROWS * OWN_LINE, rows * OWN_LINE};
     double rate = 0; /* of f64 */
     for (int wide = 0; wide < 2; wide++) {
-        const int64_t n = 32 * OWN_LINE * c->least;
+        const int64_t n = FEW_ROWS * OWN_LINE * c->least;
         const double flop = OWN_FLOPS * OWN_CHAIN * (double)n;
         const measured m = time_copies(c, kinds[wide].record, n, 1, flop / 1e10);
         rate = flop / m.tasks / m.kernel;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "calibrate_programs.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "must.h"
@@ -225,7 +226,7 @@ void destroy_ops(void)
 /* A parameter, two moments and a gradient. */
 int updates_of(const calibration *c, int64_t n)
 {
-    return (int)(c->spread / (4 * sizeof(float) * (double)n));
+    return (int)fmax(1, c->spread / (4 * sizeof(float) * (double)n));
 }
 
 trama_value *record_updates(const calibration *c, trama_program *p, int copy, int64_t n)
