@@ -88,7 +88,7 @@ static void measure_tasks(calibration *c)
 /* Of a task in chains, beside the time of its kernel; its submission counts in both. */
 static core_cost overhead_of_passes(const calibration *c, int64_t elements)
 {
-    const int chains = (int)fmax(1, EVICT_SPREADS * c->spread / (PASSES * WIDE * 4));
+    const int chains = (int)fmax(1, evict_bytes(c) / (PASSES * WIDE * 4));
     const measured m =
         time_copies(c, record_passes, elements, chains * c->least, PASSES * (4e-6 + 4e-10 * (double)elements));
     return (core_cost){task_seconds(c, &m) - m.kernel, m.submit / m.tasks};
@@ -100,7 +100,7 @@ static double times_as_long(double many, double few)
     return many > few && few > 0 ? many / few : 1;
 }
 
-/* Where tasks bring EVICT_SPREADS into the cache of their core, and where they bring nothing. */
+/* Where tasks bring evict_bytes into the cache of their core, and where they bring nothing. */
 static void measure_evictions(calibration *c)
 {
     const core_cost few = overhead_of_passes(c, TINY), many = overhead_of_passes(c, WIDE);
@@ -109,7 +109,7 @@ static void measure_evictions(calibration *c)
     c->evicted = fmax(0, many.seconds - few.seconds);
     say(c, "evict",
         (quantity[MOST_QUANTITIES]){
-            {EVICT_SPREADS * c->spread / 1e6, "MB"}, {task, ""}, {times_as_long(many.submit, few.submit), ""}});
+            {evict_bytes(c) / 1e6, "MB"}, {task, ""}, {times_as_long(many.submit, few.submit), ""}});
 }
 
 /* A product takes flop / R + bytes of operands / B + bytes of results / c->memory. A square one and a flat one with the

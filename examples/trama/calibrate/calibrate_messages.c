@@ -7,8 +7,9 @@
 
 #include "must.h"
 
-enum { HOPS = 20, SMALL = 8, OWN = 4 << 20 }; /* bytes of a message; of those that nothing else reads */
-enum { ENDS = 4 };                            /* of the messages of a hop there and back, of a rank or of one way */
+/* SMALL: bytes of a message. OWN: bytes over which a rank passes in a hop, and which no other hop reads. ENDS: ends of
+ * messages in a hop there and back: one rank has as many where both send, and both ranks together where one sends. */
+enum { HOPS = 20, SMALL = 8, OWN = 4 << 20, ENDS = 4 };
 
 /* A mesh of ranks that exchange messages, in pairs. Where ranks share cores there is one rank on each core: the time in
  * which a rank waits for its core is none of its message. Trama binds ranks that follow each other to one core. */
@@ -34,24 +35,22 @@ static trama_mesh *arrange(const calibration *c, int ndim, const int *shape, boo
     return mesh;
 }
 
+/* A mesh of the first ranks of all pairs, or of the second ones. */
+static trama_mesh *half(const calibration *c, bool second)
+{
+    const int pairs = c->ranks / 2;
+    int *ids = malloc((size_t)pairs * sizeof *ids);
+    for (int i = 0; i < pairs; i++)
+        ids[i] = trama_mesh_id(c->mesh, 2 * i + second);
+    trama_mesh *mesh = trama_mesh_child(c->mesh, 1, &pairs, NULL, ids);
+    free(ids);
+    return mesh;
+}
+
 /* Of a rank's core. */
 static double run_seconds(const calibration *c, const measured *m)
 {
     return m->run / sharing(c->ranks, c->cores);
-}
-
-/* The meshes between which data go there and back: all ranks, of which the second one of each pair comes first in the
- * other mesh, or the first ranks of all pairs and the second ones. */
-static void create_ends(const calibration *c, bool both_ways, trama_mesh *end[2])
-{
-    const int pairs = c->ranks / 2;
-    int *ids = malloc((size_t)pairs * sizeof *ids);
-    for (int side = 0; side < 2; side++) {
-        for (int i = 0; i < pairs; i++)
-            ids[i] = trama_mesh_id(c->mesh, 2 * i + side);
-        end[side] = both_ways ? arrange(c, 1, &c->ranks, side) : trama_mesh_child(c->mesh, 1, &pairs, NULL, ids);
-    }
-    free(ids);
 }
 
 static trama_value *own_state(trama_program *p, const trama_mesh *mesh, int hop, int64_t bytes)
@@ -87,7 +86,8 @@ static core_cost time_hops(const calibration *c, trama_mesh *const end[2], int64
 static core_cost time_moves(const calibration *c, bool both_ways, int64_t own, int64_t sent)
 {
     trama_mesh *end[2];
-    create_ends(c, both_ways, end);
+    for (int side = 0; side < 2; side++)
+        end[side] = both_ways ? arrange(c, 1, &c->ranks, side) : half(c, side);
     const core_cost every = time_hops(c, end, own, sent, HOPS), one = time_hops(c, end, own, sent, 1);
     const double hops = (double)HOPS / (HOPS - 1);
     trama_mesh_destroy(&end[0]);

@@ -122,7 +122,7 @@ double task_seconds(const calibration *c, const measured *m)
 
 double overhead_beside(const calibration *c, double bytes)
 {
-    return c->task + c->evicted * fmin(1, bytes / c->spread / EVICT_SPREADS);
+    return c->task + c->evicted * fmin(1, bytes / evict_bytes(c));
 }
 
 double beyond_overhead(double seconds, double overhead)

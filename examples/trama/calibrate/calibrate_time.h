@@ -25,7 +25,7 @@ typedef struct calibration {
     double memory;      /* B/s of additions beyond a core's cache, results counted twice */
     double near_memory; /* the same of some MB */
     double operand;     /* seconds of a task for each further operand */
-    double evicted;     /* seconds more, as `task`, where tasks of a run bring EVICT_SPREADS into a core's cache */
+    double evicted;     /* seconds more, as `task`, where tasks of a run bring evict_bytes into a core's cache */
     double submit;      /* seconds of a task's submission, beside its operands */
     int cores;          /* of all ranks */
     double spread;      /* bytes of a worker's copies, so that those of a core are SPREAD_BYTES */
@@ -33,8 +33,14 @@ typedef struct calibration {
 } calibration;
 
 /* SPREAD_BYTES: of the copies on a core, so that each comes from the last cache, where a core's share of that is as
- * large; EVICT_SPREADS: times as many are taken to put the data of the run before out of that, too. */
-enum { SPREAD_BYTES = 8 << 20, EVICT_SPREADS = 4 };
+ * large. */
+enum { SPREAD_BYTES = 8 << 20 };
+
+/* Of a worker, which put the data of the run before out of the last cache. */
+static inline double evict_bytes(const calibration *c)
+{
+    return 4 * c->spread;
+}
 
 /* Records one copy of what is measured, on pieces of `size` of each rank. */
 typedef trama_value *record_copy(const calibration *c, trama_program *p, int copy, int64_t size);
